@@ -33,7 +33,7 @@ from pillarbox.dashboard.installation import teams as all_teams
 from pillarbox.dashboard.installation.facts import InstallationFacts, facts_of
 from pillarbox.dashboard.logs import log_list, log_page
 from pillarbox.dashboard.metrics import metrics_screen
-from pillarbox.dashboard.overview import overview_screen
+from pillarbox.dashboard.overview import first_mail, overview_screen
 from pillarbox.dashboard.page_work import PageWork
 from pillarbox.dashboard.people import (
     account,
@@ -116,6 +116,7 @@ PAGES = collect(
     setting_list,
     acts,
     overview_screen,
+    first_mail,
     email_acts,
     email_csv,
     email_list,

@@ -62,3 +62,17 @@ async def state_of(source: Source, person_id: UUID) -> AccountState | None:
         person_id,
     )
     return None if row is None else AccountState(**row)
+
+
+async def has_second_factor(source: Source, person_id: UUID) -> bool:
+    """Return whether a login of the person needs more than a password, or may do without one."""
+    found: bool | None = await source.fetchval(
+        """
+        SELECT totp_confirmed_at IS NOT NULL
+               OR EXISTS (SELECT FROM person_passkeys k WHERE k.person_id = p.id)
+          FROM people p
+         WHERE id = $1
+        """,
+        person_id,
+    )
+    return bool(found)

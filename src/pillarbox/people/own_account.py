@@ -101,6 +101,10 @@ class OwnAccount:
             await account_queries.sessions_of(self.pool, person_id, now - IDLE, now),
         )
 
+    async def has_second_factor(self, person_id: UUID) -> bool:
+        """Return whether the person has a second factor or a passkey."""
+        return await account_queries.has_second_factor(self.pool, person_id)
+
     async def rename(self, acting: AccountChange, name: str | None) -> None:
         async with transaction(self.pool) as conn:
             await accounts.set_name(conn, acting.visitor.person_id, name)

@@ -44,6 +44,7 @@ CREATE TABLE team_members (
     created_at  timestamptz NOT NULL,
     person_id   uuid,
     role        text        NOT NULL DEFAULT 'owner' CHECK (role IN ('owner', 'admin', 'member', 'viewer')),
+    are_first_steps_hidden boolean NOT NULL DEFAULT false,
     PRIMARY KEY (team_id, id),
     CONSTRAINT team_members_team_email_key UNIQUE (team_id, email)
 ) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 200);

@@ -192,19 +192,42 @@ def _plain_node(call: ApiExample, url: str) -> str:
     return "\n".join([*lines, "});"])
 
 
-def first_mail(url: str) -> str:
+PLACEHOLDER: Final = "re_…"
+
+
+def first_mail(
+    url: str,
+    *,
+    token: str = PLACEHOLDER,
+    sender: str = "hello@your-domain.example",
+    to: str = "ada@quay.example",
+) -> str:
     """Return the Python code of a first mail by the official SDK."""
+    note = "  # a key of this team" if token == PLACEHOLDER else ""
     return "\n".join(
         [
             "import resend",
             "",
             f'resend.api_url = "{url.rstrip("/")}"',
-            'resend.api_key = "re_…"  # a key of this team',
+            f'resend.api_key = "{token}"{note}',
             "resend.Emails.send({",
-            '    "from": "Harbor <hello@your-domain.example>",',
-            '    "to": "ada@quay.example",',
+            f'    "from": "Harbor <{sender}>",',
+            f'    "to": {json.dumps(to)},',
             '    "subject": "Hello",',
             '    "text": "It works.",',
             "})",
+        ]
+    )
+
+
+def first_mail_by_curl(url: str, *, token: str, sender: str, to: str) -> str:
+    """Return the command that sends a first mail."""
+    body = {"from": f"Harbor <{sender}>", "to": to, "subject": "Hello", "text": "It works."}
+    return " \\\n  ".join(
+        [
+            f"curl {_shell(url.rstrip('/') + '/emails')}",
+            f"-H 'Authorization: Bearer {token}'",
+            "-H 'Content-Type: application/json'",
+            f"-d {_shell(_json(body))}",
         ]
     )

@@ -11,6 +11,7 @@ from pillarbox.dashboard.frame.screen_table import NavigationEntry
 from pillarbox.dashboard.frame.screens import screen
 from pillarbox.dashboard.frame.times import number, percent, zone
 from pillarbox.dashboard.frame.visit import Visit
+from pillarbox.dashboard.overview.first_steps import first_steps, snippets
 from pillarbox.dashboard.texts import t
 from pillarbox.kernel.http.request import Html, Reply
 
@@ -55,21 +56,34 @@ class OverviewMetric(NamedTuple):
     query={"span": str, "done": str},
 )
 async def show(visit: Visit) -> Reply[Html]:
+    """Show the overview."""
+    return await overview_page(visit)
+
+
+async def overview_page(
+    visit: Visit, *, token: str | None = None, status: int = 200, problem: str | None = None
+) -> Reply[Html]:
+    """Return the overview. `token` is that of a key that was just made, for the code of a first email."""
     chosen = visit.request.query.text("span") or "7d"
     chosen = chosen if chosen in SPANS else "7d"
     span, now = SPANS[chosen], visit.request.at
     current = await metrics(visit, now - span.length, now, span.granularity, shown=True)
     before = await metrics(visit, now - 2 * span.length, now - span.length, None)
-    failures = await visit.get("/emails", shown=False, limit=8)
-    domains = await visit.get("/domains", shown=False, limit=100)
+    latest = (await visit.get("/emails", shown=False, limit=8))["data"]
+    domains = (await visit.get("/domains", shown=False, limit=100))["data"]
     return await visit.draw(
         "overview/overview.html",
+        status=status,
+        problem=problem,
+        steps=await first_steps(visit, has_mail=bool(latest), domains=domains),
+        snippets=snippets(visit, domains, token),
+        token=token,
         chosen=chosen,
         spans=[(f"{HERE}?span={name}", t(f"overview.span.{name}"), None) for name in SPANS],
         figures=figures(current["totals"], before["totals"]),
         chart=_chart(current["data"]),
-        latest=failures["data"],
-        domains=[domain for domain in domains["data"] if domain["status"] != "verified"],
+        latest=latest,
+        domains=[domain for domain in domains if domain["status"] != "verified"],
     )
 
 

@@ -238,3 +238,34 @@ async def team_name(db: TeamDb) -> str:
         "SELECT t.name FROM (SELECT id AS team_id, name FROM teams) t WHERE t.team_id = $1"
     )
     return name
+
+
+class MemberFirstSteps(NamedTuple):
+    """The facts of a team's first steps that a member sees."""
+
+    are_hidden: bool
+    has_invited: bool
+
+
+async def first_steps(db: TeamDb, person_id: UUID) -> MemberFirstSteps | None:
+    """Return whether the member has put the first steps away, and whether the team has invited anybody."""
+    return await db.one(
+        MemberFirstSteps,
+        """
+        SELECT m.are_first_steps_hidden AS are_hidden,
+               EXISTS (SELECT FROM team_members o
+                        WHERE o.team_id = $1 AND o.person_id <> m.person_id)
+               OR EXISTS (SELECT FROM team_invitations i WHERE i.team_id = $1) AS has_invited
+          FROM team_members m
+         WHERE m.team_id = $1 AND m.person_id = $2
+        """,
+        person_id,
+    )
+
+
+async def hide_first_steps(db: TeamDb, person_id: UUID) -> None:
+    """Show the first steps to the member no more."""
+    await db.run(
+        "UPDATE team_members SET are_first_steps_hidden = true WHERE team_id = $1 AND person_id = $2",
+        person_id,
+    )

@@ -19,7 +19,7 @@ from pillarbox.oauth import grants
 from pillarbox.people.audit import Act, Actor, record
 from pillarbox.people.membership import invitation_queries, member_queries
 from pillarbox.people.membership.invitation_queries import Invitation
-from pillarbox.people.membership.member_queries import Member, MemberApiKey, TeamOfPerson
+from pillarbox.people.membership.member_queries import Member, MemberApiKey, MemberFirstSteps, TeamOfPerson
 from pillarbox.people.roles import Right, TeamAct, TeamRole, may, may_do, may_manage
 from pillarbox.teams.allowances import hold_count
 
@@ -174,6 +174,16 @@ async def rename_team(db: TeamDb, by: MemberChangeActor, name: str) -> MemberCha
         if await member_queries.rename_team(inner, name):
             await by.record(inner, Act.TEAM_RENAMED, name)
     return MemberChange.DONE
+
+
+async def first_steps(db: TeamDb, person_id: UUID) -> MemberFirstSteps | None:
+    """Return what is known of the team's first steps for a member; None for a person who is none."""
+    return await member_queries.first_steps(db, person_id)
+
+
+async def hide_first_steps(db: TeamDb, person_id: UUID) -> None:
+    """Put the team's first steps away for a member."""
+    await member_queries.hide_first_steps(db, person_id)
 
 
 async def members(db: TeamDb) -> list[Member]:
