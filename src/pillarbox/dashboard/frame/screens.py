@@ -10,6 +10,7 @@ from pillarbox.dashboard.frame.visit import Visit
 from pillarbox.dashboard.people.page_visits import FORM_BYTES, Form, form, page
 from pillarbox.kernel.http.maintenance import Maintenance
 from pillarbox.kernel.http.request import Html, Reply, Request
+from pillarbox.kernel.wire.problems import Problem
 from pillarbox.people.roles import Right
 from pillarbox.people.visitors import Visitor
 
@@ -57,7 +58,11 @@ def screen(
 
     def marked(handler: ScreenHandler) -> Callable[[Request], Coroutine[Any, Any, Reply[Html]]]:
         async def shown(request: Request, visitor: Visitor) -> Reply[Html]:
-            return await handler(Visit(request, visitor, facts.path, facts.title))
+            visit = Visit(request, visitor, facts.path, facts.title)
+            try:
+                return await handler(visit)
+            except Problem as problem:
+                return await visit.failed(problem)
 
         shown.__module__, shown.__qualname__, shown.__name__ = _names_of(handler)
         made = mark(shown)
@@ -114,10 +119,14 @@ def act(
 
     def marked(handler: ActHandler) -> Callable[[Request], Coroutine[Any, Any, Reply[Html]]]:
         async def done(request: Request, visitor: Visitor, fields: Form) -> Reply[Html]:
+            visit = Visit(request, visitor, path, title)
             maintenance = request.services.find(Maintenance)
-            if maintenance is not None and not for_operators:
-                maintenance.check()
-            return await handler(Visit(request, visitor, path, title), fields)
+            try:
+                if maintenance is not None and not for_operators:
+                    maintenance.check()
+                return await handler(visit, fields)
+            except Problem as problem:
+                return await visit.failed(problem)
 
         done.__module__, done.__qualname__, done.__name__ = _names_of(handler)
         return mark(done)

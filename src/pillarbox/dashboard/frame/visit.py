@@ -12,13 +12,13 @@ import msgspec
 
 from pillarbox.dashboard.frame.code_samples import ApiExample
 from pillarbox.dashboard.frame.layout import draw_screen
-from pillarbox.dashboard.people.page_visits import HEADERS, actor_of, see_other
+from pillarbox.dashboard.people.page_visits import HEADERS, actor_of, problem_texts, see_other
 from pillarbox.dashboard.texts import has_text, t
 from pillarbox.kernel.http.files import disposition
 from pillarbox.kernel.http.pipeline import Api, RouteCall
 from pillarbox.kernel.http.request import Html, Reply, Request
 from pillarbox.kernel.postgres.database import TeamDb
-from pillarbox.kernel.wire.problems import Forbidden, NotFound
+from pillarbox.kernel.wire.problems import Forbidden, NotFound, Problem
 from pillarbox.people.audit import Actor
 from pillarbox.people.roles import Right
 from pillarbox.people.visitors import Visitor
@@ -183,6 +183,14 @@ class Visit:
             notice=notice or self.notice(),
             **values,
         )
+
+    async def failed(self, problem: Problem) -> Reply[Html]:
+        """Return the screen that says what did not work, with the navigation around it."""
+        self.calls.clear()
+        title, text = problem_texts(problem)
+        reply = await self.draw("frame/failed.html", status=problem.status, heading=title, text=text)
+        reply.headers.update(problem.headers)
+        return reply
 
     def to(self, path: str, *, done: str | None = None) -> Reply[Html]:
         """Return a redirect to a screen, which shows the text `done.<done>`."""

@@ -1,4 +1,4 @@
-"""What the first steps offer on the overview: a key for the first mail, and putting them away."""
+"""Acts of the first steps on the overview: a key for the first mail, and putting them away."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ MAIL: Final = "mail"
 UNVERIFIED: Final = "your-domain.example"
 
 
-class FirstStep(NamedTuple):
+class ChecklistEntry(NamedTuple):
     """One thing to do. Its texts are `steps.<name>` and `steps.<name>.text`."""
 
     name: str
@@ -24,7 +24,7 @@ class FirstStep(NamedTuple):
     is_done: bool
 
 
-async def first_steps(visit: Visit, *, has_mail: bool, domains: Sequence[Any]) -> list[FirstStep]:
+async def first_steps(visit: Visit, *, has_mail: bool, domains: Sequence[Any]) -> list[ChecklistEntry]:
     """Return the steps that the visitor may do; none where all are done, or were put away."""
     person_id = visit.visitor.person_id
     member = await members.first_steps(visit.db, person_id)
@@ -32,18 +32,18 @@ async def first_steps(visit: Visit, *, has_mail: bool, domains: Sequence[Any]) -
         return []
     steps = []
     if visit.may(Right.USE):
-        steps.append(FirstStep(MAIL, "/dashboard/send", has_mail))
+        steps.append(ChecklistEntry(MAIL, "/dashboard/send", has_mail))
     if visit.may(Right.MANAGE):
         is_verified = any(domain["status"] == "verified" for domain in domains)
         webhooks = await visit.get("/webhooks", shown=False, limit=1)
         steps += [
-            FirstStep("domain", "/dashboard/domains/add", bool(domains)),
-            FirstStep("verify", _unverified(domains), is_verified),
-            FirstStep("webhook", "/dashboard/webhooks/new", bool(webhooks["data"])),
-            FirstStep("invite", "/team/members", member.has_invited),
+            ChecklistEntry("domain", "/dashboard/domains/add", bool(domains)),
+            ChecklistEntry("verify", _unverified(domains), is_verified),
+            ChecklistEntry("webhook", "/dashboard/webhooks/new", bool(webhooks["data"])),
+            ChecklistEntry("invite", "/team/members", member.has_invited),
         ]
     has_factor = await visit.request.use(OwnAccount).has_second_factor(person_id)
-    steps.append(FirstStep("factor", "/account", has_factor))
+    steps.append(ChecklistEntry("factor", "/account", has_factor))
     return [] if all(step.is_done for step in steps) else steps
 
 

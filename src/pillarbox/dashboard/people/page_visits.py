@@ -27,13 +27,14 @@ from pillarbox.dashboard.people.local_paths import local_path, with_return
 from pillarbox.dashboard.people.saved_form import NOTHING, SavedForm
 from pillarbox.dashboard.texts import t, use_language
 from pillarbox.kernel.http.failures import problem_for
+from pillarbox.kernel.http.maintenance import UnderMaintenance
 from pillarbox.kernel.http.request import Html, OctetsAnswer, Reply, Request
 from pillarbox.kernel.http.routing import Access, route
 from pillarbox.kernel.observability.request_log import READS
 from pillarbox.kernel.postgres import time_limit
 from pillarbox.kernel.postgres.database import GONE
 from pillarbox.kernel.security.rate_limit import Windows, key_for
-from pillarbox.kernel.wire.problems import Problem, RateLimited
+from pillarbox.kernel.wire.problems import NotFound, Problem, RateLimited
 from pillarbox.people import sessions
 from pillarbox.people.audit import Actor
 from pillarbox.people.roles import Right
@@ -228,9 +229,18 @@ def failure_page(problem: Problem) -> Reply[Html]:
     link = ("/", t("missing.link"))
     if problem.status in (404, 405):
         return _problem_page(problem, t("missing.title"), t("missing.text"), link)
+    return _problem_page(problem, *problem_texts(problem), link)
+
+
+def problem_texts(problem: Problem) -> tuple[str, str]:
+    """Return title and text of a problem as people read them."""
+    if isinstance(problem, UnderMaintenance):
+        return t("maintenance.title"), t("maintenance.text")
+    if isinstance(problem, NotFound):
+        return t("gone.title"), t("gone.text", problem=problem.message)
     if problem.status == 413:
-        return _problem_page(problem, t("too_large.title"), t("too_large.text"), link)
-    return _problem_page(problem, t("failed.title"), problem.message, link)
+        return t("too_large.title"), t("too_large.text")
+    return t("failed.title"), problem.message
 
 
 def _problem_page(
@@ -252,7 +262,7 @@ def with_pages(handler: Handler) -> Handler:
             return await handler(request)
         except (Problem, *GONE) as failure:
             problem = problem_for(failure, request.id)
-            return _problem_page(problem, t("failed.title"), problem.message)
+            return _problem_page(problem, *problem_texts(problem), ("/", t("missing.link")))
 
     return shown
 

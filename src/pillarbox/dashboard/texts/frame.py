@@ -12,6 +12,7 @@ TEXTS: Final[dict[str, str]] = {
     "frame.one_team": "You belong to this team only.",
     "frame.by_api": "The same by API",
     "frame.copy": "Copy",
+    "failed.overview": "To the overview",
     "frame.refresh": "Refresh",
     "visits.too_many": "Too many pages were asked for. Please wait a few seconds.",
     "team.blocked": "This team is blocked. Ask whoever runs this Pillarbox.",

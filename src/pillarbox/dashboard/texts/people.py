@@ -12,6 +12,11 @@ TEXTS: Final[dict[str, str]] = {
     "missing.text": "The address is not complete, or the page has moved. A form that was sent cannot be "
     "opened by its address.",
     "missing.link": "Start again",
+    "gone.title": "It is not there",
+    "gone.text": "{problem}. It was deleted, belongs to another team, or its address is not complete.",
+    "maintenance.title": "Back in a moment",
+    "maintenance.text": "This Pillarbox is under maintenance. Everything can be read, nothing was changed. "
+    "Try again in a few minutes.",
     "too_large.title": "That was too much",
     "too_large.text": "The form was larger than this site accepts. Nothing was changed.",
     "form.unreadable.title": "The form cannot be read",
