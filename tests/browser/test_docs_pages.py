@@ -75,6 +75,7 @@ async def test_a_request_is_filled_in_and_sent(database_url: str, tmp_path: Path
         ada = await a_person(team, "ada@harbor.example")
         await logs_in(tab, here, ada, "/dashboard/request?operation=post-emails")
         await look_at(tab, f"{here.url}/dashboard/request?operation=post-emails", "request-post-emails")
+        await look_at(tab, f"{here.url}/dashboard/request", "request")
         await tab.open(f"{here.url}/docs/api/post-emails")
         await tab.run("document.querySelector('.tools a').click()")
         await tab.arrives("/dashboard/request")

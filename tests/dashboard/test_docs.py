@@ -226,6 +226,7 @@ async def test_the_search_finds_operations_and_the_guide(pillarbox: World) -> No
     assert "<script>alert" not in hostile.text
     for q in ("", " ", "x" * 5000, "%", "\\", "ſ", "a " * 2000):
         assert (await anyone.get("/docs/search", params={"q": q})).status_code == 200, q
+    assert (await anyone.get("/docs/search?q=%00")).status_code == 422
     assert "Nothing was found" in (await anyone.get("/docs/search?q=zzzzzz")).text
 
 

@@ -79,6 +79,27 @@ async def test_secrets_are_shown_to_those_who_manage_the_team(pillarbox: World) 
         assert ("whsec_" in (await ada.post(HERE, **fields)).text) is is_shown, role
 
 
+async def test_a_form_that_is_sent_twice_acts_once(pillarbox: World) -> None:
+    team = await pillarbox.team("Harbor")
+    member = await browser(team, TeamRole.MEMBER)
+    page = await member.get(f"{HERE}?operation=post-emails")
+    key = page.text.partition('name="header.Idempotency-Key" value="')[2].partition('"')[0]
+    body = json.dumps({"from": "a@harbor.example", "to": "ada@quay.example", "subject": "x", "text": "x"})
+    fields = {"operation": "post-emails", "body": body, "confirmed": "yes", "header.Idempotency-Key": key}
+    answers = [await member.post(HERE, **fields) for _ in range(2)]
+    assert len((await team.get("/emails")).json()["data"]) == 1
+    assert key
+    assert all(f'value="{key}"' not in answer.text for answer in answers), "the next one has another key"
+
+
+async def test_a_member_sees_the_link_of_an_email_that_it_shared(pillarbox: World) -> None:
+    team = await pillarbox.team("Harbor")
+    email_id = await team.send()
+    member = await browser(team, TeamRole.MEMBER)
+    fields = {"operation": "post-emails-email-id-share", "path.email_id": email_id, "body": "{}"}
+    assert "/shared?token=" in (await member.post(HERE, confirmed="yes", **fields)).text
+
+
 async def test_a_new_key_asks_for_a_recent_login(pillarbox: World) -> None:
     team = await pillarbox.team("Harbor")
     owner = await browser(team)

@@ -122,8 +122,7 @@ def documented(
         summary=summary,
         query=query,
         also=(304,),
-        problems=(404,),
-        pages=(404,),
+        pages=(404, 422) if query else (404,),
         screen=failure_page,
     )
     return lambda handler: mark(with_pages(handler))
@@ -221,6 +220,7 @@ def _operation_page(reference: ApiReference, known: Operation) -> str:
         reference,
         title=known.summary,
         here=known.resource,
+        current=known.address,
         details=reference.details(known),
         access=doc_markdown.access_text(known),
     )
@@ -251,12 +251,24 @@ def _search_page(reference: ApiReference, q: str) -> str:
     )
 
 
-def _drawn(template: str, reference: ApiReference, *, title: str, here: str = HERE, **values: Any) -> str:
-    """Return a page with the navigation of the documentation. Texts are those of the first language."""
+def _drawn(
+    template: str,
+    reference: ApiReference,
+    *,
+    title: str,
+    here: str = HERE,
+    current: str | None = None,
+    **values: Any,
+) -> str:
+    """Return a page with the navigation of the documentation. Texts are those of the first language.
+
+    `here` is the entry of the navigation that the page belongs to, `current` the operation that it shows.
+    """
     return pages.render(
         template,
         title=title,
         here=here,
+        current=current,
         reference=reference,
         guide_groups=guide.groups(),
         stylesheet=assets.address("dashboard.css"),

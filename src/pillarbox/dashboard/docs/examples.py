@@ -54,7 +54,7 @@ BY_NAME: Final[Mapping[str, Any]] = {
 """Values by the name of their field, where their schema takes them."""
 
 BY_SHAPE: Final[Mapping[str, Mapping[str, Any]]] = {
-    "Error": {"statusCode": 422, "message": "Missing `to` field.", "name": "missing_required_field"},
+    "Error": {"statusCode": 422, "message": "The message says what is wrong.", "name": "validation_error"},
     "NewApiKey": {"name": "production"},
     "RenamedApiKey": {"name": "production"},
     "ClientRegistration": {

@@ -19,6 +19,7 @@ from pillarbox.dashboard.people.page_visits import Form, to_confirm
 from pillarbox.dashboard.texts import t
 from pillarbox.kernel.http.body import ClientGone
 from pillarbox.kernel.http.failures import problem_for
+from pillarbox.kernel.http.openapi import IDEMPOTENCY_KEY
 from pillarbox.kernel.http.rendering import problem_reply
 from pillarbox.kernel.http.request import Html, Reply
 from pillarbox.kernel.http.routing import Route, RouteTable
@@ -80,7 +81,8 @@ async def show(visit: Visit) -> Reply[Html]:
         )
     if operation is None:
         return await visit.draw("docs/request.html", **_nothing(reference))
-    return await form_page(visit, reference, operation, _first_values(reference, operation))
+    values = _with_key(visit, operation, _first_values(reference, operation))
+    return await form_page(visit, reference, operation, values)
 
 
 @act(HERE, title="request.title", right=Right.VIEW, back=HERE, limit=LARGEST_FORM)
@@ -105,6 +107,7 @@ async def send(visit: Visit, form: Form) -> Reply[Html]:
         answer = await _answer(visit, operation, values)
     except RequestFormError as bad:
         return await form_page(visit, reference, operation, values, status=422, problem=str(bad))
+    values = _with_key(visit, operation, values)
     return await form_page(visit, reference, operation, values, answer=answer)
 
 
@@ -168,6 +171,14 @@ def _first_values(reference: ApiReference, operation: Operation) -> RequestValue
     return RequestValues({}, "" if example is None else indented_text(msgspec.json.encode(example).decode()))
 
 
+def _with_key(visit: Visit, operation: Operation, values: RequestValues) -> RequestValues:
+    """Return the values with a new Idempotency-Key: a form that is sent twice acts once."""
+    if not any(entry["name"] == IDEMPOTENCY_KEY["name"] for entry in operation.parameters):
+        return values
+    key = f"header.{IDEMPOTENCY_KEY['name']}"
+    return RequestValues({**values.parameters, key: str(visit.request.id)}, values.body)
+
+
 def _typed(operation: Operation, form: Form) -> RequestValues:
     names = [f"{entry['in']}.{entry['name']}" for entry in operation.parameters]
     return RequestValues({name: form.get(name).strip() for name in names}, form.get("body"))
@@ -196,7 +207,9 @@ async def _answer(visit: Visit, operation: Operation, values: RequestValues) -> 
     except Exception as failure:
         reply = problem_reply(problem_for(failure, visit.request.id))
     milliseconds = round((time.perf_counter() - began) * 1000)
-    return await _shown(reply, milliseconds, shows_secrets=visit.may(Right.MANAGE))
+    # Whoever may write sees what the answer to it holds: the link of a shared email.
+    shows_secrets = visit.may(Right.MANAGE) or operation.method != "GET"
+    return await _shown(reply, milliseconds, shows_secrets=shows_secrets)
 
 
 def _path(visit: Visit, operation: Operation, values: RequestValues) -> str:
