@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
+from base64 import b64encode
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from io import StringIO
@@ -16,6 +17,7 @@ import pytest
 
 from kit.people import Visit, a_person, logged_in, text_of
 from kit.world import Team, World, mail, world
+from pillarbox.dashboard.emails import email_acts
 from pillarbox.people.roles import TeamRole
 
 Place = tuple[str, Path]
@@ -38,6 +40,13 @@ async def opened(place: Place) -> AsyncIterator[World]:
 
 async def sent_emails(team: Team, query: str = "") -> list[dict[str, Any]]:
     return list((await team.get(f"/emails?limit=100{query}")).json()["data"])
+
+
+async def shown_files(team: Team, email_id: str) -> list[dict[str, Any]]:
+    """Return the attachments of an email without their ids and links."""
+    files = (await team.get(f"/emails/{email_id}/attachments")).json()["data"]
+    shown = ("filename", "size", "content_type", "content_disposition", "content_id")
+    return [{name: file.get(name) for name in shown} for file in files]
 
 
 def listed(page: httpx.Response) -> list[str]:
@@ -145,6 +154,10 @@ async def test_chosen_emails_are_sent_once_more(place: Place) -> None:
         given: dict[str, Any] = {
             "subject": "Bill", "html": "<p>x</p>", "text": "x", "headers": {"X-Berth": "12"},
             "tags": [{"name": "kind", "value": "bill"}], "cc": ["delivered+cc@pillarbox.test"],
+            "attachments": [
+                {"filename": "a.txt", "content": "aGk=", "content_type": "text/plain"},
+                {"filename": "b.bin", "content": b64encode(bytes(300_000)).decode(), "content_id": "b1"},
+            ],
         }  # fmt: skip
         first = await team.send(**given)
         second = await team.send(subject="Plain")
@@ -160,15 +173,19 @@ async def test_chosen_emails_are_sent_once_more(place: Place) -> None:
         stored, original = [(await team.get(f"/emails/{one}")).json() for one in (again["id"], first)]
         same = ("from", "to", "cc", "subject", "html", "text", "tags")
         assert [stored[name] for name in same] == [original[name] for name in same]
+        files = [await shown_files(team, one) for one in (again["id"], first)]
+        assert files[0] == files[1]
+        assert [file["size"] for file in files[0]] == [2, 300_000]
         headers = await here.pool.fetch("SELECT headers::text FROM contents WHERE headers IS NOT NULL")
         assert len({row["headers"] for row in headers}) == 1
         assert len(headers) == 2
 
 
-async def test_what_cannot_be_sent_again_is_told(place: Place) -> None:
+async def test_what_cannot_be_sent_again_is_told(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     async with opened(place) as here:
         team, other = await here.team("Harbor"), await here.team("Quay")
         ada = await logged_in(here, await a_person(team, "ada@six.example"))
+        monkeypatch.setattr(email_acts, "MOST_OCTETS", 1)
         files = [{"filename": "a.txt", "content": "aGk="}]
         attached, plain = await team.send(subject="File", attachments=files), await team.send(subject="Plain")
         copied = await team.send(subject="Copy")
@@ -180,7 +197,7 @@ async def test_what_cannot_be_sent_again_is_told(place: Place) -> None:
         assert page.status_code == 422
         text = text_of(page)
         assert "3 of 4 chosen emails were left as they are." in text
-        assert "The email has attachments." in text
+        assert "The attachments have more than" in text
         assert "A copy of a broadcast is not sent again" in text
         assert "Email not found" in text
         assert len(await sent_emails(team)) == 4

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 from uuid import UUID
@@ -11,14 +12,20 @@ from pillarbox.dashboard.frame.screens import act
 from pillarbox.dashboard.frame.visit import Visit
 from pillarbox.dashboard.people.page_visits import Form
 from pillarbox.dashboard.texts import t
+from pillarbox.emails.inbox_mail import originals
 from pillarbox.emails.insights.origin import origin_of
 from pillarbox.emails.own_mail.redaction import MARK
 from pillarbox.kernel.http.request import Html, Reply
+from pillarbox.kernel.storage.blobs import BlobStore
 from pillarbox.kernel.wire.problems import Forbidden, Invalid, Problem
 from pillarbox.kernel.wire.uuids import well_formed
 
 MOST_CANCELED: Final = 100
 MOST_RESENT: Final = 20
+MIB: Final = 1024 * 1024
+MOST_OCTETS: Final = 10 * MIB
+"""Octets of the attachments of an email that is sent again from the list; it is read into memory."""
+
 FIELDS: Final = ("from", "to", "cc", "bcc", "reply_to", "subject", "html", "text", "topic_id")
 
 
@@ -60,14 +67,33 @@ async def copy_of(visit: Visit, email_id: str) -> dict[str, Any]:
         raise Invalid(t("emails.no_resend.broadcast"))
     if MARK._asdict() in email["tags"]:
         raise Invalid(t("emails.no_resend.own_mail"))
-    if (await visit.get(f"/emails/{email_id}/attachments", shown=False, limit=1))["data"]:
-        raise Invalid(t("emails.no_resend.attachments"))
-    headers = dict(origin.headers) if origin is not None else {}
-    return {
-        **{name: email[name] for name in FIELDS if email[name]},
-        **({"tags": email["tags"]} if email["tags"] else {}),
-        **({"headers": headers} if headers else {}),
+    optional = {
+        "tags": email["tags"],
+        "headers": dict(origin.headers) if origin is not None else {},
+        "attachments": await _attachments(visit, UUID(email["id"])),
     }
+    return {
+        **{name: email[name] for name in FIELDS if email[name] is not None},
+        **{name: value for name, value in optional.items() if value},
+    }
+
+
+async def _attachments(visit: Visit, email_id: UUID) -> list[dict[str, Any]]:
+    """Return the attachments of the email as a request has them; Invalid where they are too large."""
+    files = await originals.files(visit.db, email_id)
+    if sum(file.size or 0 for file in files) > MOST_OCTETS:
+        raise Invalid(t("emails.no_resend.attachments", count=MOST_OCTETS // MIB))
+    blobs = visit.request.use(BlobStore)
+    found = []
+    for file in files:
+        request = {"filename": file.filename, "content_type": file.content_type, "content_id": file.cid}
+        if file.size is None:
+            request["path"] = file.url
+        else:
+            octets = await originals.octets(visit.db, blobs, file.id)
+            request["content"] = b64encode(octets).decode("ascii")
+        found.append(request)
+    return found
 
 
 async def _each(

@@ -45,7 +45,8 @@ TEXTS: Final[dict[str, str]] = {
     "emails.refused": "{count} of {total} chosen emails were left as they are.",
     "emails.no_resend.broadcast": "A copy of a broadcast is not sent again: its links are its recipient's.",
     "emails.no_resend.own_mail": "Mail of this installation to people is not sent again.",
-    "emails.no_resend.attachments": "The email has attachments. Open it, and attach them anew.",
+    "emails.no_resend.attachments": "The attachments have more than {count} MiB. Open the email, and send it "
+    "from the form.",
     "emails.cancel_one": "Cancel this email",
     "done.emails_canceled": "The emails are canceled.",
     "done.emails_resent": "The emails are accepted once more.",
