@@ -50,7 +50,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in COPIED:
         (copy / name).parent.mkdir(parents=True, exist_ok=True)
         if (ROOT / name).is_dir():
-            shutil.copytree(ROOT / name, copy / name)
+            shutil.copytree(ROOT / name, copy / name, symlinks=True)
         else:
             shutil.copy(ROOT / name, copy / name)
     shutil.copy(ROOT / "pyproject.toml", copy)
