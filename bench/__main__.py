@@ -16,6 +16,7 @@ ORDER = (
     "deliver",
     "reading",
     "find",
+    "pages",
     "imports",
     "suppressions",
     "contacts",

@@ -17,17 +17,20 @@ from pillarbox.metrics.queries import MetricsSelection
 from pillarbox.timeline.levels import NOBODY
 
 # $2 to $3: stretches of time; $4: beginnings of the periods; $5 to $7: filters; $8 to $10: what rows are
-# distinguished by. Each source is read by two queries of which only one can find rows, so each walks its own
-# index. Recipients and emails are looked up one by one: how many lines a stretch has cannot be foreseen,
-# and a guess that is too high would read the tables whole.
+# distinguished by; $11 to $12: the least and the greatest id of each stretch. Each source is read by two
+# queries of which only one can find rows, so each walks its own index. Recipients and emails are looked up
+# one by one: how many lines a stretch has cannot be foreseen, and a guess that is too high would read the
+# tables whole.
 EVENTS = """
     WITH stretch AS (
-        SELECT s.start, s.until FROM unnest($2::timestamptz[], $3::timestamptz[]) AS s (start, until)
+        SELECT s.start, s.until, s.low, s.high
+          FROM unnest($2::timestamptz[], $3::timestamptz[], $11::uuid[], $12::uuid[])
+               AS s (start, until, low, high)
     ), accepted AS (
         SELECT e.id, e.created_at
           FROM stretch s
           JOIN emails e ON e.team_id = $1 AND e.created_at >= s.start AND e.created_at < s.until
-         WHERE $7::uuid[] IS NULL AND e.id >= $11 AND e.id <= $12
+         WHERE $7::uuid[] IS NULL AND e.id >= s.low AND e.id <= s.high
         UNION ALL
         SELECT e.id, e.created_at
           FROM stretch s
@@ -108,12 +111,12 @@ ACCEPTED = """
 async def events(
     db: TeamDb,
     stretches: Sequence[tuple[datetime, datetime]],
-    ids: tuple[UUID, UUID],
+    ids: Sequence[tuple[UUID, UUID]],
     begins: Sequence[datetime],
     metrics_selection: MetricsSelection,
 ) -> list[Record]:
     """Return the sums over the history of the stretches; `ids` are the least and the greatest id that an
-    email of them can have."""
+    email of each can have."""
     found: list[Record] = list(
         await db.source.fetch(
             EVENTS,
@@ -127,7 +130,8 @@ async def events(
             metrics_selection.by_domain,
             metrics_selection.by_broadcast,
             metrics_selection.by_email,
-            *ids,
+            [low for low, _ in ids],
+            [high for _, high in ids],
             NOBODY,
             metrics_selection.most,
         )

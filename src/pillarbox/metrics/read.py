@@ -193,7 +193,7 @@ async def _by_history(db: TeamDb, question: MetricsQuery, periods: Sequence[Peri
             raise TooManyRows
     begins = [period.start for period in periods]
     wanted = _wanted(question)._replace(emails=emails)
-    return of_rows(_rows(await history_queries.events(db, [(start, until)], ids, begins, wanted)))
+    return of_rows(_rows(await history_queries.events(db, [(start, until)], [ids], begins, wanted)))
 
 
 async def _by_rollups(
@@ -202,7 +202,7 @@ async def _by_rollups(
     table, _ = await _sums(db, question, periods, read_plan, range(len(periods)))
     if not read_plan.stretches:
         return table
-    ids = _ids_between(read_plan.stretches[0][0], read_plan.stretches[-1][1])
+    ids = [_ids_between(*stretch) for stretch in read_plan.stretches]
     begins = [period.start for period in periods]
     edges = await history_queries.events(db, read_plan.stretches, ids, begins, _wanted(question))
     return of_rows([*table.rows(), *_rows(edges)])

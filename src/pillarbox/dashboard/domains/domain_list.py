@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from pillarbox.dashboard.domains.domain_form import label_or_none, settings_of, typed
 from pillarbox.dashboard.frame.code_samples import ApiExample, samples_of
+from pillarbox.dashboard.frame.metrics_periods import metric_range
 from pillarbox.dashboard.frame.paging import list_page
 from pillarbox.dashboard.frame.screen_table import NavigationEntry, ScreenTable
 from pillarbox.dashboard.frame.screens import act, screen
@@ -122,8 +123,7 @@ async def _rates(visit: Visit) -> dict[str, DomainRates]:
     """Return the rates of each domain that sent anything in 30 days, by its id."""
     answer = await visit.get(
         "/emails/metrics",
-        start_date=(visit.request.at - REPUTATION_DAYS).isoformat(timespec="milliseconds"),
-        end_date=visit.request.at.isoformat(timespec="milliseconds"),
+        **metric_range(visit.request.at - REPUTATION_DAYS, visit.request.at, visit.request.at),
         metrics=",".join(RATED),
         dimensions="domain",
     )

@@ -1,6 +1,6 @@
 """Tells an open page that what it shows has changed, by server-sent events: one stream for each page.
 
-The page names the kind of things that it shows, and may name one of them. A stream asks once a second for
+The page names the kind of things that it shows, and may name one of them. A stream asks twice a second for
 their digest; streams of one team that show the same share the statement. It ends by itself after `LONGEST`,
 with the session, and when the server closes; browsers then ask again. A process holds a bounded number of
 streams for each team and in all.
@@ -33,13 +33,13 @@ from pillarbox.receiving.reading import digest_of_received
 from pillarbox.webhooks.log import digest_of_webhooks
 
 MEDIA: Final = "text/event-stream; charset=utf-8"
-EVERY: Final = 1.0
+EVERY: Final = 0.5
 """Seconds between two looks."""
 
-LONGEST: Final = 600
+LONGEST: Final = 1200
 """Looks after which a stream ends."""
 
-SIGN_OF_LIFE: Final = 15
+SIGN_OF_LIFE: Final = 30
 """Looks after which something is written even where nothing changed, and the session is asked for again."""
 
 MOST_OF_TEAM: Final = 50

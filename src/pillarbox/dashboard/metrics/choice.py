@@ -9,6 +9,7 @@ from typing import Any, Final
 from zoneinfo import ZoneInfo
 
 from pillarbox.dashboard.frame.filter_fields import day_of
+from pillarbox.dashboard.frame.metrics_periods import metric_range
 from pillarbox.dashboard.frame.times import zone
 from pillarbox.dashboard.frame.visit import Visit
 from pillarbox.kernel.wire.problems import InvalidParameter
@@ -46,6 +47,7 @@ class MetricChoice:
     granularity: str
     start: datetime
     end: datetime
+    now: datetime
     zone: str
     split: str | None
     domain_id: str | None
@@ -70,8 +72,7 @@ class MetricChoice:
         length = self.end - self.start
         start, end = (self.start - length, self.start) if before else (self.start, self.end)
         return {
-            "start_date": start.isoformat(timespec="milliseconds"),
-            "end_date": end.isoformat(timespec="milliseconds"),
+            **metric_range(start, end, self.now),
             "timezone": self.zone,
             "granularity": self.granularity,
             "domain_id": self.domain_id,
@@ -92,6 +93,7 @@ def choice_of(given: Mapping[str, str], now: datetime) -> MetricChoice:
         granularity=_known(given["granularity"], GRANULARITIES) or _usual_granularity(end - start),
         start=start,
         end=end,
+        now=now,
         zone=name,
         split=_known(given["by"], SPLITS),
         domain_id=given["domain"] or None,

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 
 from pillarbox.dashboard.frame import charts
+from pillarbox.dashboard.frame.metrics_periods import metric_range
 from pillarbox.dashboard.frame.screen_table import NavigationEntry
 from pillarbox.dashboard.frame.screens import screen
 from pillarbox.dashboard.frame.times import number, percent, zone
@@ -146,8 +147,7 @@ async def metrics(
     return await visit.get(
         "/emails/metrics",
         shown=shown,
-        start_date=start.isoformat(timespec="milliseconds"),
-        end_date=end.isoformat(timespec="milliseconds"),
+        **metric_range(start, end, visit.request.at),
         timezone=getattr(zone(), "key", "UTC"),
         granularity=granularity,
         metrics=",".join(ASKED),
