@@ -20,7 +20,7 @@ FIRST: Final = "index"
 OTHERS: Final = "more"
 
 GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
-    "begin": (FIRST, "dashboard", "capture"),
+    "begin": (FIRST, "demo", "dashboard", "capture"),
     "sending": (
         *("domains", "smtp", "templates", "delivery", "bounces", "suppressions", "finding-mail"),
         *("tracking", "unsubscribing"),
