@@ -1,4 +1,4 @@
-"""The examples of CONTRIBUTING.md work as they stand there: an endpoint, and a field, in ten minutes.
+"""The examples of CONTRIBUTING.md work as they stand there: an endpoint, a field and a screen in ten minutes.
 
 Their steps are followed on a copy of the tree, and the tests that they write are run against the copy.
 """
@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[2]
 MIGRATIONS = ROOT / "src/pillarbox/schema/migrations"
 ENDPOINT = "\n## Add an endpoint in ten minutes\n"
 FIELD = "\n## Add a field in ten minutes\n"
+SCREEN = "\n## Add a screen in ten minutes\n"
 COPIED = (
     "src",
     "tests/kit",
@@ -34,6 +35,16 @@ MATRIX = "tests/api/test_cross_team.py::test_every_route_has_what_the_matrix_nee
 
 MIGRATION = "src/pillarbox/schema/migrations/NNNN_color_of_topics.sql"
 FIELD_TEST = "tests/api/test_topic_example.py"
+SCREEN_TEST = "tests/dashboard/test_example_screens.py"
+SCREEN_TESTS = (SCREEN_TEST, "tests/people/test_texts.py", "tests/dashboard/test_screen_matrix.py")
+SHOWS = """
+from pillarbox.application import SLICES
+from pillarbox.dashboard.frame.screen_table import screens_of
+from pillarbox.dashboard.texts import t
+handlers = [route.handler for entry in SLICES for route in entry.pages]
+print([t(entry.title) for entry in screens_of(handlers) if entry.path == "/dashboard/example"])
+"""
+
 MOST_EDITS = 9
 """Places in `src` that a new nullable field needs."""
 
@@ -56,6 +67,7 @@ class Step(NamedTuple):
         match self.where.lower():
             case "in the new file":
                 assert not file.exists()
+                file.parent.mkdir(exist_ok=True)
                 file.write_text(self.text, encoding="utf-8")
             case "at the end of":
                 gap = "\n\n" if file.suffix == ".py" else ""
@@ -120,7 +132,7 @@ def test_no_step_is_left_out() -> None:
         TEST,
         "docs/contract/api-keys.md",
     ]
-    for title in (ENDPOINT, FIELD):
+    for title in (ENDPOINT, FIELD, SCREEN):
         assert section(title).count("```") == 2 * len(steps(title))
 
 
@@ -159,3 +171,46 @@ def test_the_field_works_in_a_copy_of_the_tree(tree: Path) -> None:
         step.apply(tree)
     check_format(tree, FIELD)
     run(tree, "pytest", "-n0", FIELD_TEST, "tests/schema", "tests/repository")
+
+
+@pytest.fixture
+def dashboard(tmp_path: Path) -> Path:
+    """A tree whose dashboard is a copy; everything else of it is linked."""
+    copy = tmp_path / "tree"
+    link_all("src/pillarbox", copy, but="dashboard")
+    link_all("tests", copy, but="dashboard")
+    link_all("tests/dashboard", copy)
+    shutil.copytree(ROOT / "src/pillarbox/dashboard", copy / "src/pillarbox/dashboard")
+    shutil.copy(ROOT / "pyproject.toml", copy)
+    return copy
+
+
+def link_all(folder: str, copy: Path, but: str = "") -> None:
+    (copy / folder).mkdir(parents=True)
+    for entry in (ROOT / folder).iterdir():
+        if entry.name not in (but, "__pycache__"):
+            (copy / folder / entry.name).symlink_to(entry)
+
+
+def test_the_screen_is_in_the_table(dashboard: Path) -> None:
+    for step in steps(SCREEN):
+        step.apply(dashboard)
+    check_format(dashboard, SCREEN)
+    done = subprocess.run(
+        [sys.executable, "-c", SHOWS],
+        cwd=dashboard,
+        env={"PYTHONPATH": "src"},
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    assert done.stdout == "['Example']\n", done.stderr
+
+
+@pytest.mark.slow
+def test_the_screen_works_beside_a_copy_of_the_dashboard(dashboard: Path) -> None:
+    """And it is known to the matrix of roles and teams."""
+    for step in steps(SCREEN):
+        step.apply(dashboard)
+    run(dashboard, "pytest", "-n0", *SCREEN_TESTS)

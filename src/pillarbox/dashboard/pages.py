@@ -9,7 +9,7 @@ from hashlib import sha256
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from pillarbox.dashboard.frame import times
 from pillarbox.dashboard.frame.tones import tone_of
@@ -36,6 +36,10 @@ HEADERS = {
     "cross-origin-resource-policy": "same-origin",
 }
 LONGEST_TEXT = 1024 * 1024
+LONGEST_CELL = 200
+SCREEN_TEXT = 100_000
+"""Octets of a screen that one long text takes at most."""
+
 _SYNTAX = re.compile(r"[\^$\\.*+?()\[\]{}|/]")
 UNITS = ("bytes", "kB", "MB", "GB", "TB")
 
@@ -46,6 +50,11 @@ def size(octets: int) -> str:
     while amount >= 1000 and unit < len(UNITS) - 1:
         amount, unit = amount / 1000, unit + 1
     return f"{octets} bytes" if unit == 0 else f"{amount:.1f} {UNITS[unit]}"
+
+
+def cut(text: str) -> str:
+    """Return what a row of a list shows of a text that somebody else wrote."""
+    return text if len(text) <= LONGEST_CELL else f"{text[:LONGEST_CELL]}…"
 
 
 def exact_pattern(text: str) -> str:
@@ -73,6 +82,7 @@ def _templates() -> Environment:
     made.filters["local_text"] = times.local_text
     made.filters["number"] = times.number
     made.filters["exact_pattern"] = exact_pattern
+    made.filters["cut"] = cut
     made.globals.update(t=t, has_text=has_text, language=language, tone_of=tone_of)
     return made
 
@@ -103,6 +113,16 @@ def beginning(text: str | None) -> tuple[str | None, bool]:
     if text is None or len(text) <= LONGEST_TEXT:
         return text, False
     return text[:LONGEST_TEXT], True
+
+
+def screen_text(text: str | None, limit: int = SCREEN_TEXT) -> tuple[str | None, bool]:
+    """Return as much of a text as takes `limit` octets of HTML, and whether that is less than all of it."""
+    if text is None:
+        return None, False
+    shown = text[:limit]
+    while (octets := len(escape(shown).encode("utf-8", "replace"))) > limit:
+        shown = shown[: max(0, len(shown) * limit // octets - 1)]
+    return shown, len(shown) < len(text)
 
 
 def render(template: str, **values: Any) -> str:

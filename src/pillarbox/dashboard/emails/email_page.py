@@ -81,7 +81,7 @@ async def email_page(visit: Visit, *, status: int = 200, problem: str | None = N
     beside = await details_of(visit, UUID(email["id"]))
     view = visit.request.query.text("view")
     shown = view if view in VIEWS else "html" if email["html"] else "text"
-    text, is_cut = pages.beginning(email["html"] if shown == "source" else email["text"])
+    text, is_cut = pages.screen_text(email["html"] if shown == "source" else email["text"])
     raw = await visit.get(f"{api}/raw", shown=shown == "raw")
     beginning = await _beginning(visit, UUID(email["id"])) if shown in ("raw", "headers") else None
     return await visit.draw(
@@ -117,7 +117,9 @@ async def _beginning(visit: Visit, email_id: UUID) -> ShownMessage | None:
     if found is None:
         return None
     text = found.octets.decode("utf-8", "replace").replace("\r\n", "\n")
-    return ShownMessage(text, found.is_cut, found.is_original, fields_of(text.partition("\n\n")[0]))
+    shown, is_cut = pages.screen_text(text)
+    head = text.partition("\n\n")[0]
+    return ShownMessage(shown or "", is_cut or found.is_cut, found.is_original, fields_of(head))
 
 
 def fields_of(head: str) -> list[tuple[str, str]]:

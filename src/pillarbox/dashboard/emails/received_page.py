@@ -44,7 +44,7 @@ async def show(visit: Visit) -> Reply[Html]:
     files = (await visit.get(f"{_api(visit)}/attachments", shown=False, limit=100))["data"]
     view = visit.request.query.text("view")
     shown = view if view in VIEWS else "html" if email["html"] else "text"
-    text, is_cut = pages.beginning(email["html"] if shown == "source" else email["text"])
+    text, is_cut = pages.screen_text(email["html"] if shown == "source" else email["text"])
     return await visit.draw(
         "emails/received.html",
         email=email,

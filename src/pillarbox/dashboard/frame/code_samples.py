@@ -6,16 +6,23 @@ A sample never holds a secret: the key stands as `re_…` or in the environment.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 from uuid import UUID
 
 from pillarbox.dashboard.frame.sdk_calls import SDK_CALLS, SdkMethod, camel_keys
 from pillarbox.kernel.http.openapi import JSON
 
 LONGEST_BODY: Final = 4000
+UNSEEN: Final = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]")
+"""Characters that nobody sees, or that turn the writing round: code that is copied must be as it looks."""
+
+OF_PATHS: Final = "/{}%@:!$&'()*+,;=?[]~"
+"""Characters that stand in a path as they are."""
+
 FORM: Final = "application/x-www-form-urlencoded"
 FILES: Final = "multipart/form-data"
 
@@ -50,7 +57,8 @@ def samples_of(calls: Sequence[ApiExample], url: str) -> list[CodeSample]:
 
 
 def _sample(call: ApiExample, url: str) -> CodeSample:
-    target = f"{call.path}?{urlencode(call.query)}" if call.query else call.path
+    path = quote(call.path, safe=OF_PATHS)
+    target = f"{path}?{urlencode(call.query)}" if call.query else path
     pattern, ids = _pattern(call.path)
     sdk = SDK_CALLS.get((call.method, pattern))
     return CodeSample(
@@ -99,12 +107,20 @@ def _curl(call: ApiExample, url: str) -> str:
 
 
 def _shell(text: str) -> str:
+    """Return the text as one word of the shell; what nobody sees is escaped, as Bash and zsh read it."""
+    if UNSEEN.search(text):
+        quoted = text.replace("\\", "\\\\").replace("'", "\\'")
+        return f"$'{UNSEEN.sub(_escaped, quoted)}'"
     return "'" + text.replace("'", "'\\''") + "'"
 
 
 def _json(body: Any, indent: int | None = None) -> str:
-    text = json.dumps(body, ensure_ascii=False, indent=indent)
+    text = UNSEEN.sub(_escaped, json.dumps(body, ensure_ascii=False, indent=indent))
     return text if len(text) <= LONGEST_BODY else text[:LONGEST_BODY] + "…"
+
+
+def _escaped(character: re.Match[str]) -> str:
+    return f"\\u{ord(character[0]):04x}"
 
 
 def _fields(call: ApiExample) -> Any:

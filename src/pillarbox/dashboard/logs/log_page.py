@@ -15,6 +15,9 @@ from pillarbox.kernel.http.request import Html, Reply
 from pillarbox.kernel.wire.uuids import well_formed
 from pillarbox.logs.masking import MASK
 
+LONGEST_BODY: Final = 60_000
+"""Octets of the page that the body of a request takes at most, and that of its answer."""
+
 LISTED: Final = (
     "/emails/receiving",
     "/emails",
@@ -32,8 +35,8 @@ async def show(visit: Visit) -> Reply[Html]:
     """Show a request with its answer."""
     log = await visit.get(f"/logs/{visit.request.param('log_id')}")
     body, answer = log["request_body"], log["response_body"]
-    request_text, request_is_cut = pages.beginning(_text(body))
-    answer_text, answer_is_cut = pages.beginning(_text(answer))
+    request_text, request_is_cut = pages.screen_text(_text(body), LONGEST_BODY)
+    answer_text, answer_is_cut = pages.screen_text(_text(answer), LONGEST_BODY)
     example = ApiExample(log["method"], log["endpoint"], {}, body)
     [again] = samples_of([example], visit.request.use(ScreenTable).public_url)
     return await visit.draw(
