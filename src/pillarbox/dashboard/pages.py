@@ -13,7 +13,8 @@ from markupsafe import Markup, escape
 
 from pillarbox.dashboard.frame import times
 from pillarbox.dashboard.frame.tones import tone_of
-from pillarbox.dashboard.texts import has_text, language, t
+from pillarbox.dashboard.texts import NAMES, has_text, language, t
+from pillarbox.dashboard.texts.number_format import number
 from pillarbox.kernel.http.request import Html, Reply
 from pillarbox.kernel.process.offload import in_thread
 
@@ -41,7 +42,7 @@ SCREEN_TEXT = 100_000
 """Octets of a screen that one long text takes at most."""
 
 _SYNTAX = re.compile(r"[\^$\\.*+?()\[\]{}|/]")
-UNITS = ("bytes", "kB", "MB", "GB", "TB")
+UNITS = ("B", "kB", "MB", "GB", "TB")
 
 
 def size(octets: int) -> str:
@@ -49,7 +50,7 @@ def size(octets: int) -> str:
     amount, unit = float(octets), 0
     while amount >= 1000 and unit < len(UNITS) - 1:
         amount, unit = amount / 1000, unit + 1
-    return f"{octets} bytes" if unit == 0 else f"{amount:.1f} {UNITS[unit]}"
+    return t("parts.bytes", count=octets) if unit == 0 else f"{number(amount, 1)} {UNITS[unit]}"
 
 
 def cut(text: str) -> str:
@@ -80,10 +81,11 @@ def _templates() -> Environment:
     made.filters["utc"] = times.utc
     made.filters["utc_text"] = times.utc_text
     made.filters["local_text"] = times.local_text
-    made.filters["number"] = times.number
+    made.filters["local_day"] = times.local_day
+    made.filters["number"] = number
     made.filters["exact_pattern"] = exact_pattern
     made.filters["cut"] = cut
-    made.globals.update(t=t, has_text=has_text, language=language, tone_of=tone_of)
+    made.globals.update(t=t, has_text=has_text, language=language, languages=NAMES, tone_of=tone_of)
     return made
 
 

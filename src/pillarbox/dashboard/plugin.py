@@ -44,6 +44,7 @@ from pillarbox.dashboard.people import (
     login_factor,
     lost_password,
     openid,
+    page_language,
     scripts,
     set_up,
 )
@@ -87,6 +88,7 @@ def _background(kit: Container) -> Sequence[Background]:
 PAGES = collect(
     login,
     login_factor,
+    page_language,
     set_up,
     lost_password,
     confirm,

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextvars import copy_context
 from urllib.parse import unquote
 from uuid import UUID
 
 from pillarbox.dashboard import mail_html, pages
 from pillarbox.dashboard.page_work import PageWork
+from pillarbox.dashboard.texts import t, use_language
 from pillarbox.emails.sharing.shared_page import SharedEmail
 from pillarbox.kernel.http.request import Html, Reply
 from pillarbox.kernel.wire.problems import ServerOverloaded
@@ -30,8 +32,13 @@ class SharedPages:
     def __init__(self, work: PageWork) -> None:
         self._work = work
 
+    def speak(self, accepted: str | None) -> None:
+        use_language(None, accepted)
+
     async def email(self, team_id: UUID, shared: SharedEmail, is_gone: IsGone) -> Reply[Html]:
-        return await self._work.do(team_id, lambda: self._drawn(shared), is_gone)
+        # The thread draws in the language of this request.
+        context = copy_context()
+        return await self._work.do(team_id, lambda: context.run(self._drawn, shared), is_gone)
 
     def _drawn(self, shared: SharedEmail) -> Reply[Html]:
         frame, left_out, is_cut = None, 0, False
@@ -52,15 +59,15 @@ class SharedPages:
         )
 
     def busy(self, problem: ServerOverloaded) -> Reply[Html]:
-        reply = _said("This page is busy", problem.message, problem.status)
+        reply = _said(t("shared.busy"), t("shared.busy.text"), problem.status)
         reply.headers.update(problem.headers)
         return reply
 
     def expired(self) -> Reply[Html]:
-        return _said("This link has expired", "Ask the sender of the link for a new one.", 410)
+        return _said(t("shared.expired"), t("shared.expired.text"), 410)
 
     def unknown(self) -> Reply[Html]:
-        return _said("There is nothing behind this link", "It may be incomplete: copy the whole of it.", 404)
+        return _said(t("recipient.no_link"), t("recipient.no_link.text"), 404)
 
 
 def _said(title: str, text: str, status: int) -> Reply[Html]:

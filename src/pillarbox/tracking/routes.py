@@ -99,7 +99,9 @@ async def clicked(request: Request) -> Reply[Html]:
     found = await read_link(request.param("token"), request.use(LinkKeys))
     if found is None or not await _is_here(request, found.recipient.team_id):
         REQUESTS.add(1, ("unknown",))
-        return request.use(TrackingScreens).unknown_link()  # type: ignore[type-abstract]
+        screens = request.use(TrackingScreens)  # type: ignore[type-abstract]
+        screens.speak(request.header("accept-language"))
+        return screens.unknown_link()
     await _record(request, found.recipient, EventKind.CLICKED, found.url)
     return Reply.html("", 302, {**STANDING, "location": location(found.url)})
 

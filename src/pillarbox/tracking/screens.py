@@ -10,4 +10,8 @@ from pillarbox.kernel.http.request import Html, Reply
 class TrackingScreens(Protocol):
     """Draws the page; the dashboard gives it."""
 
+    def speak(self, accepted: str | None) -> None:
+        """Set the language of the request's pages by its header Accept-Language."""
+        ...
+
     def unknown_link(self) -> Reply[Html]: ...

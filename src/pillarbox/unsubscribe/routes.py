@@ -72,6 +72,7 @@ async def submit(request: Request) -> Reply[Html]:
 async def _link(request: Request) -> LinkToken | Reply[Html]:
     """Return the content of the request's link, or the page that refuses it."""
     screens = request.use(UnsubscribeScreens)  # type: ignore[type-abstract]
+    screens.speak(request.header("accept-language"))
     key = key_for(f"unsubscribe {client_of(request.client)}")
     taken = request.use(Windows).take(key, MOST_REQUESTS, MINUTE)
     if not taken.allowed:

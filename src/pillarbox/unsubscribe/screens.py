@@ -11,6 +11,10 @@ from pillarbox.unsubscribe.choices import Preferences, UnsubscribeOutcome
 class UnsubscribeScreens(Protocol):
     """Draws the pages; the dashboard gives it."""
 
+    def speak(self, accepted: str | None) -> None:
+        """Set the language of the request's pages by its header Accept-Language."""
+        ...
+
     def preferences(self, shown: Preferences) -> Reply[Html]: ...
 
     def outcome(self, done: UnsubscribeOutcome) -> Reply[Html]:

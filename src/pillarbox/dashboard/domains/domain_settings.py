@@ -10,7 +10,7 @@ from pillarbox.dashboard.domains.domain_list import REPUTATION_DAYS, tone_beside
 from pillarbox.dashboard.domains.domain_page import ONE, here, report_or_404
 from pillarbox.dashboard.frame import charts
 from pillarbox.dashboard.frame.screens import act, screen
-from pillarbox.dashboard.frame.times import number, percent
+from pillarbox.dashboard.frame.times import number, percent, period_text
 from pillarbox.dashboard.frame.visit import Visit
 from pillarbox.dashboard.overview.overview_screen import BOUNCE_LIMIT, COMPLAINT_LIMIT, figures, metrics
 from pillarbox.dashboard.people.page_visits import Form
@@ -129,7 +129,7 @@ async def _settings_page(
 
 def _chart(rows: list[dict[str, Any]]) -> charts.Chart:
     """Return the chart of mail delivered, bounced and complained of each day, standing on each other."""
-    labels = [str(row["period"])[:10] for row in rows]
+    labels = [period_text(str(row["period"])) for row in rows]
     series = [
         charts.Series(t(f"metric.{name}"), [row[name] for row in rows], tone)
         for name, tone in (("delivered", "tone-1"), ("bounced", "tone-2"), ("complained", "tone-3"))

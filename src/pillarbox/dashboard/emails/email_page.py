@@ -12,11 +12,11 @@ from pillarbox.dashboard.emails.email_details import LEVEL_TONES, OPENS, details
 from pillarbox.dashboard.emails.email_list import HERE
 from pillarbox.dashboard.emails.mail_frame import mail_frame
 from pillarbox.dashboard.frame.screens import act, screen
+from pillarbox.dashboard.frame.times import local_text
 from pillarbox.dashboard.frame.tones import tone_of
 from pillarbox.dashboard.frame.visit import Visit
 from pillarbox.dashboard.people.page_visits import Form
-from pillarbox.dashboard.texts import has_text, t
-from pillarbox.delivery.commands.words import reason_in_words
+from pillarbox.dashboard.texts import has_text, reason_text, t
 from pillarbox.emails.raw_mail.messages import SentMessages
 from pillarbox.kernel.http.request import Html, Reply
 from pillarbox.kernel.wire.problems import Problem
@@ -147,7 +147,7 @@ def why(email: dict[str, Any], events: Sequence[dict[str, Any]]) -> str:
     """Return one paragraph that says why the email is in its state, and what to do about it."""
     state = email["last_event"]
     last = next((event for event in reversed(events) if event["event"] == state), None)
-    reason = reason_in_words(last["reason"]) if last else None
+    reason = reason_text(last["reason"]) if last else None
     said = last["reply"] if last else None
     sentences = [t(f"why.{state}") if has_text(f"why.{state}") else ""]
     if reason:
@@ -190,10 +190,10 @@ def _lines(event: dict[str, Any], detail: EventDetail | None) -> list[str]:
         lines.append(t("email.by_host", host=event["host"]))
     if event["reply"]:
         lines.append(event["reply"])
-    if reason := reason_in_words(event["reason"]):
+    if reason := reason_text(event["reason"]):
         lines.append(reason)
     if event["next_attempt_at"]:
-        lines.append(t("email.next_attempt", at=event["next_attempt_at"][:16]))
+        lines.append(t("email.next_attempt", at=local_text(event["next_attempt_at"])))
     if detail is not None and detail.tls:
         lines.append(t("email.tls", tls=detail.tls))
     if detail is not None and detail.machine:

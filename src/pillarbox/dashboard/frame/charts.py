@@ -13,6 +13,8 @@ from typing import Final, NamedTuple
 
 from markupsafe import Markup, escape
 
+from pillarbox.dashboard.texts.number_format import current, number
+
 WIDTH: Final = 720
 HEIGHT: Final = 200
 LEFT: Final = 48
@@ -103,7 +105,7 @@ def funnel(title: str, head: str, steps: Sequence[tuple[str, float]]) -> Chart:
             f'<text class="label" x="0" y="{y + 18}">{escape(name)}</text>'
             f'<rect class="bar tone-{index % 4}" x="140" y="{y}" width="{width:.1f}" height="26" rx="3"/>'
             f'<text class="label" x="{150 + width:.1f}" y="{y + 18}">'
-            f"{_amount(value)} · {value / first:.1%}</text>"
+            f"{_amount(value)} · {number(100 * value / first, 1)}%</text>"
         )
     series = [Series(head, [value for _, value in steps], "tone-0")]
     height = 16 + 36 * len(steps)
@@ -205,9 +207,11 @@ def _labels(labels: Sequence[str], *, is_centered: bool = False) -> str:
 
 def _amount(value: float, unit: str = "") -> str:
     if unit == "%":
-        return f"{value:.2f} %" if value < 1 else f"{value:.1f} %"
+        return f"{number(value, 2 if value < 1 else 1)} %"
     if value >= 1_000_000:
-        return f"{value / 1_000_000:.1f} M"
+        return f"{number(value / 1_000_000, 1)} {current().million}"
     if value >= 10_000:
-        return f"{value / 1000:.0f} k"
-    return f"{value:g}" if value < 1 else f"{value:.0f}" if value == int(value) else f"{value:.1f}"
+        return f"{number(value / 1000, 0)} {current().thousand}"
+    if value < 1:
+        return f"{value:g}".replace(".", current().decimal)
+    return number(value, 0 if value == int(value) else 1)

@@ -7,12 +7,11 @@ from datetime import UTC, datetime, tzinfo
 from typing import Final
 from zoneinfo import ZoneInfo
 
-from pillarbox.dashboard.texts import language
+from pillarbox.dashboard.texts.number_format import current, number
 from pillarbox.kernel.wire.problems import Invalid
 from pillarbox.metrics.question import zone_name
 
 LONGEST_ZONE: Final = 64
-FORMATS: Final = {"en": "%Y-%m-%d %H:%M", "de": "%d.%m.%Y %H:%M"}
 
 _zone: ContextVar[tzinfo] = ContextVar("zone", default=UTC)
 
@@ -44,26 +43,31 @@ def utc(value: str | datetime) -> str:
 
 def utc_text(value: str | datetime) -> str:
     """Return the instant in UTC, as it stands beside the local one."""
-    return f"{instant_of(value).astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+    return instant_of(value).astimezone(UTC).strftime(f"{current().time}:%S UTC")
 
 
 def local_text(value: str | datetime) -> str:
     """Return the instant in the page's zone and language."""
-    return instant_of(value).astimezone(_zone.get()).strftime(FORMATS[language()])
+    return instant_of(value).astimezone(_zone.get()).strftime(current().time)
 
 
-def number(value: float) -> str:
-    """Return a number with the separators of the page's language."""
-    text = f"{value:,}" if isinstance(value, int) else f"{value:,.1f}"
-    return text.translate(str.maketrans(",.", ".,")) if language() == "de" else text
+def local_day(value: str | datetime) -> str:
+    """Return the day of an instant in the page's zone and language."""
+    return instant_of(value).astimezone(_zone.get()).strftime(current().day)
+
+
+def period_text(period: str) -> str:
+    """Return the beginning of a period, a day or a time as the API writes it, in the page's language."""
+    try:
+        beginning = datetime.fromisoformat(period)
+    except ValueError:
+        return period
+    return beginning.strftime(current().time if "T" in period else current().day)
 
 
 def percent(part: float, whole: float, digits: int = 1) -> str:
     """Return a share as a percentage; "–" where there is no whole."""
-    if not whole:
-        return "–"
-    text = f"{100 * part / whole:.{digits}f} %"
-    return text.replace(".", ",") if language() == "de" else text
+    return f"{number(100 * part / whole, digits)} %" if whole else "–"
 
 
 def _zone_of(name: str | None) -> tzinfo:

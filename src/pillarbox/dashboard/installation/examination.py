@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from pillarbox.dashboard.frame.screen_table import NavigationEntry
 from pillarbox.dashboard.frame.screens import act, screen
+from pillarbox.dashboard.frame.times import number
 from pillarbox.dashboard.frame.visit import Visit
 from pillarbox.dashboard.installation.choices import shell
 from pillarbox.dashboard.installation.facts import InstallationFacts
@@ -108,7 +109,7 @@ def run_facts(run: ExaminationRun | None, now: datetime) -> dict[str, Any] | Non
         "finished_at": run.finished_at,
         "is_running": is_running,
         "is_healthy": run.is_healthy,
-        "seconds": f"{seconds:.1f}",
+        "seconds": number(seconds),
         "error": result.get("error"),
         "checks": [{**check, "tone": TONES[Level(check["level"])]} for check in result.get("checks", ())],
         "gaps": result.get("gaps", ()),

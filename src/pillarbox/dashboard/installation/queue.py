@@ -16,8 +16,8 @@ from pillarbox.dashboard.frame.visit import Visit, with_query
 from pillarbox.dashboard.installation.choices import all_teams, names_of, shell, team_of
 from pillarbox.dashboard.people import saved_form
 from pillarbox.dashboard.people.page_visits import Form
-from pillarbox.dashboard.texts import t
-from pillarbox.delivery.commands.words import in_conditions, reason_in_words, why
+from pillarbox.dashboard.texts import reason_text, t
+from pillarbox.delivery.commands.words import in_conditions, why
 from pillarbox.delivery.queue import operator_acts, operator_view
 from pillarbox.delivery.queue.operator_view import scope_of, scope_words
 from pillarbox.delivery.queue.overview import QueueFilter, QueueGroup, Totals, WaitingItem
@@ -237,7 +237,7 @@ def _group(group: QueueGroup, names: Mapping[UUID, str], now: datetime) -> dict[
         "is_now": group.next_attempt_at is not None and group.next_attempt_at <= now,
         "age": _age(now - group.oldest),
         "conditions": in_conditions(group),
-        "reason": reason_in_words(group.reason),
+        "reason": reason_text(group.reason),
     }
 
 

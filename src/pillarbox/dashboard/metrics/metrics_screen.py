@@ -9,7 +9,7 @@ from pillarbox.dashboard.frame import charts
 from pillarbox.dashboard.frame.csv_file import MEDIA, lines
 from pillarbox.dashboard.frame.screen_table import NavigationEntry, ScreenTable
 from pillarbox.dashboard.frame.screens import download, screen
-from pillarbox.dashboard.frame.times import number
+from pillarbox.dashboard.frame.times import number, period_text
 from pillarbox.dashboard.frame.visit import Visit, with_query
 from pillarbox.dashboard.metrics.choice import (
     FIELDS,
@@ -126,7 +126,7 @@ async def _chart(visit: Visit, choice: MetricChoice) -> charts.Chart:
         ]
         padded = [*earlier, *[0] * len(labels)][: len(labels)]
         series.append(charts.Series(t("metrics.before"), padded, TONES[3]))
-    shown = [label[:16].replace("T", " ") for label in labels]
+    shown = [period_text(label) for label in labels]
     return charts.lines(name, t("overview.period"), shown, series, choice.unit)
 
 
@@ -180,7 +180,7 @@ def _row(
 
 
 def _amount(name: str, value: float) -> str:
-    return f"{value:.2f} %" if name in RATES else number(int(value))
+    return f"{number(value, 2)} %" if name in RATES else number(int(value))
 
 
 def _change(name: str, now: float, before: float) -> str:
@@ -188,10 +188,10 @@ def _change(name: str, now: float, before: float) -> str:
     if now == before:
         return "–"
     if name in RATES:
-        return t("metrics.points", points=f"{now - before:+.2f}")
+        return t("metrics.points", points=number(now - before, 2, is_signed=True))
     if not before:
         return "–"
-    return f"{100 * (now - before) / before:+.0f} %"
+    return f"{number(100 * (now - before) / before, 0, is_signed=True)} %"
 
 
 async def _form(visit: Visit, given: Mapping[str, str], choice: MetricChoice | None = None) -> dict[str, Any]:

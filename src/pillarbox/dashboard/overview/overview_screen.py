@@ -10,7 +10,7 @@ from pillarbox.dashboard.frame import charts
 from pillarbox.dashboard.frame.metrics_periods import metric_range
 from pillarbox.dashboard.frame.screen_table import NavigationEntry
 from pillarbox.dashboard.frame.screens import screen
-from pillarbox.dashboard.frame.times import number, percent, zone
+from pillarbox.dashboard.frame.times import number, percent, period_text, zone
 from pillarbox.dashboard.frame.visit import Visit
 from pillarbox.dashboard.overview.first_steps import first_steps, snippets
 from pillarbox.dashboard.texts import t
@@ -121,11 +121,11 @@ def _change(now: int, before: int) -> str:
     change = 100 * (now - before) / before
     if abs(change) < 0.5:
         return t("overview.as_before")
-    return t("overview.more" if change > 0 else "overview.less", percent=f"{abs(change):.0f}")
+    return t("overview.more" if change > 0 else "overview.less", percent=number(abs(change), 0))
 
 
 def _chart(rows: list[dict[str, Any]]) -> charts.Chart:
-    labels = [str(row["period"])[:16].replace("T", " ") for row in rows]
+    labels = [period_text(str(row["period"])) for row in rows]
     series = [
         charts.Series(t("metric.delivered"), [row["delivered"] for row in rows], "tone-1"),
         charts.Series(t("metric.bounced"), [row["bounced"] for row in rows], "tone-2"),

@@ -224,8 +224,9 @@ async def _own_form(request: Request, form_token: str) -> Form | Reply[Html]:
 # Routes -------------------------------------------------------------------------------------------
 
 
-def failure_page(problem: Problem) -> Reply[Html]:
+def failure_page(request: Request, problem: Problem) -> Reply[Html]:
     """Return the page that a browser sees of a request that came to no page."""
+    _use_language_of(request)
     link = ("/", t("missing.link"))
     if problem.status in (404, 405):
         return _problem_page(problem, t("missing.title"), t("missing.text"), link)
@@ -243,6 +244,10 @@ def problem_texts(problem: Problem) -> tuple[str, str]:
     return t("failed.title"), problem.message
 
 
+def _use_language_of(request: Request) -> None:
+    use_language(cookie(request, LANGUAGE_COOKIE), request.header("accept-language"))
+
+
 def _problem_page(
     problem: Problem, title: str, text: str, link: tuple[str, str] | None = None
 ) -> Reply[Html]:
@@ -256,7 +261,7 @@ def with_pages(handler: Handler) -> Handler:
 
     @wraps(handler)
     async def shown(request: Request) -> Reply[Html]:
-        use_language(cookie(request, LANGUAGE_COOKIE), request.header("accept-language"))
+        _use_language_of(request)
         use_zone(unquote(cookie(request, ZONE_COOKIE) or ""))
         try:
             return await handler(request)

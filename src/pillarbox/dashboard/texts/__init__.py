@@ -9,7 +9,6 @@ whose texts many screens use.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextvars import ContextVar
 from types import MappingProxyType
 from typing import Final
 
@@ -20,20 +19,25 @@ from pillarbox.dashboard.texts import (
     domains,
     emails,
     frame,
+    german,
     installation,
     logs,
     metrics,
     overview,
     people,
+    reasons,
     received,
+    recipients,
     send,
     suppressions,
     teams,
     unsubscribe_page,
     webhooks,
 )
+from pillarbox.dashboard.texts.languages import ENGLISH, GERMAN, NAMES, language, use_language
+from pillarbox.dashboard.texts.number_format import number
 
-ENGLISH: Final = "en"
+__all__ = ["LANGUAGES", "NAMES", "TEXTS", "has_text", "language", "reason_text", "t", "use_language"]
 
 
 def _merged(*catalogues: Mapping[str, str]) -> Mapping[str, str]:
@@ -63,47 +67,44 @@ TEXTS: Final = _merged(
     metrics.TEXTS,
     send.TEXTS,
     docs.TEXTS,
+    reasons.TEXTS,
+    recipients.TEXTS,
 )
 """Every text in English."""
 
-LANGUAGES: Final = {ENGLISH: TEXTS}
+GERMAN_TEXTS: Final = _merged(*german.CATALOGUES)
+"""Every text in German."""
+
+LANGUAGES: Final = {ENGLISH: TEXTS, GERMAN: GERMAN_TEXTS}
 """Every text in every language, by the language's code (BCP 47)."""
 
-_language: ContextVar[str] = ContextVar("language", default=ENGLISH)
+SINGULAR: Final = ".singular"
+"""The end of the key of a text that stands for a `count` of one."""
 
 
 def t(key: str, **values: object) -> str:
-    """Return the text of a key in the page's language, with values in place of the words in braces."""
-    text = LANGUAGES[_language.get()].get(key) or TEXTS[key]
+    """Return the text of a key in the page's language, with values in place of the words in braces.
+
+    Where there is a text `<key>.singular`, it is taken for a `count` of one.
+    """
+    texts = LANGUAGES[language()]
+    count = values.get("count")
+    if isinstance(count, int):
+        values["count"] = number(count)
+        if count == 1 and key + SINGULAR in TEXTS:
+            key += SINGULAR
+    text = texts.get(key) or TEXTS[key]
     return text.format(**values) if values else text
+
+
+def reason_text(reason: str | None) -> str | None:
+    """Return the reason of a failure or a delay as a sentence; one that is no word of ours is a sentence."""
+    if reason is None:
+        return None
+    key = f"reason.{reason}"
+    return t(key) if key in TEXTS else reason
 
 
 def has_text(key: str) -> bool:
     """Return whether there is a text with this key."""
     return key in TEXTS
-
-
-def language() -> str:
-    """Return the code of the page's language."""
-    return _language.get()
-
-
-def use_language(chosen: str | None, accepted: str | None) -> None:
-    """Set the language of the page: the chosen one, else the first known one of an Accept-Language header."""
-    _language.set(_first_known([chosen or "", *_preferred(accepted or "")]))
-
-
-def _first_known(codes: list[str]) -> str:
-    return next((code for code in codes if code in LANGUAGES), ENGLISH)
-
-
-def _preferred(header: str) -> list[str]:
-    """Return the languages of the header by their weight, without regions."""
-    weighted = []
-    for entry in header[:200].split(","):
-        code, _, weight = entry.partition(";q=")
-        try:
-            weighted.append((float(weight or 1), code.strip().partition("-")[0].lower()))
-        except ValueError:
-            continue
-    return [code for weight, code in sorted(weighted, key=lambda pair: -pair[0]) if weight > 0]

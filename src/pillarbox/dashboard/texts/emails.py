@@ -43,6 +43,7 @@ TEXTS: Final[dict[str, str]] = {
     "emails.none_chosen": "Choose at least one email of the list.",
     "emails.too_many": "Choose at most {count} emails at a time. Nothing was done.",
     "emails.refused": "{count} of {total} chosen emails were left as they are.",
+    "emails.refused.singular": "One of {total} chosen emails was left as it is.",
     "emails.no_resend.broadcast": "A copy of a broadcast is not sent again: its links are its recipient's.",
     "emails.no_resend.own_mail": "Mail of this installation to people is not sent again.",
     "emails.no_resend.attachments": "The attachments have more than {count} MiB. Open the email, and send it "
@@ -73,7 +74,7 @@ TEXTS: Final[dict[str, str]] = {
     "email.why": "Why is it like this?",
     "email.timeline": "What happened",
     "email.by_host": "Server {host}",
-    "email.next_attempt": "Next attempt at {at} UTC",
+    "email.next_attempt": "Next attempt at {at}",
     "email.uncertain": "The connection ended before the outcome was known; it may have been delivered twice.",
     "email.tls": "Encrypted: {tls}",
     "email.by_machine": "By a machine: {name}",
@@ -81,6 +82,8 @@ TEXTS: Final[dict[str, str]] = {
     "email.broadcast": "Broadcast",
     "email.opens": "Opens and clicks",
     "email.machines": "{count} of them by machines: programs that load images or follow links by themselves.",
+    "email.machines.singular": "One of them by a machine: a program that loads images or "
+    "follows links by itself.",
     "email.machine": "Machine",
     "email.event": "Event",
     "email.by": "By",
@@ -91,6 +94,7 @@ TEXTS: Final[dict[str, str]] = {
     "email.insights": "Insights",
     "email.no_insights": "Nothing speaks against this email.",
     "email.passed": "{count} checks passed",
+    "email.passed.singular": "One check passed",
     "insight.warning": "Warning",
     "insight.advice": "Advice",
     "why.said": "{host} answered: “{reply}”.",

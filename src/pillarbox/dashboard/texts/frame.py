@@ -31,6 +31,8 @@ TEXTS: Final[dict[str, str]] = {
     "parts.clear": "Clear",
     "parts.all": "All",
     "parts.as_table": "As a table",
+    "parts.bytes": "{count} bytes",
+    "parts.bytes.singular": "{count} byte",
     "parts.type_name": "Type {name} to confirm",
     "parts.choose_all": "Choose all",
     "parts.choose": "Choose {name}",

@@ -129,6 +129,7 @@ TEXTS: Final[dict[str, str]] = {
     "operator.glance.database": "Database",
     "operator.glance.database_title": "The database keeps what it commits",
     "operator.glance.database_found": "{count} settings are as they should be",
+    "operator.glance.database_found.singular": "One setting is as it should be",
     "operator.glance.state": "State",
     "operator.glance.facts": "Installation",
     "operator.glance.version": "Version",

@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 
 from pillarbox.dashboard.frame.json_text import indented, indented_text
 from pillarbox.dashboard.frame.screens import act, screen
-from pillarbox.dashboard.frame.times import instant_of
+from pillarbox.dashboard.frame.times import instant_of, number
 from pillarbox.dashboard.frame.visit import Visit
 from pillarbox.dashboard.people.page_visits import Form
 from pillarbox.dashboard.texts import t
@@ -86,7 +86,7 @@ def shown_attempt(attempt: dict[str, Any]) -> ShownAttempt:
 
 def duration_text(milliseconds: int) -> str:
     """Return a duration as people read it."""
-    return f"{milliseconds} ms" if milliseconds < 10_000 else f"{milliseconds / 1000:.1f} s"
+    return f"{number(milliseconds)} ms" if milliseconds < 10_000 else f"{number(milliseconds / 1000)} s"
 
 
 def _hook(visit: Visit) -> str:

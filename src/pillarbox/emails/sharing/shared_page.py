@@ -48,6 +48,10 @@ class SharedEmail:
 class SharedScreens(Protocol):
     """Draws the pages; the dashboard gives it."""
 
+    def speak(self, accepted: str | None) -> None:
+        """Set the language of the request's pages by its header Accept-Language."""
+        ...
+
     async def email(self, team_id: UUID, shared: SharedEmail, is_gone: Callable[[], bool]) -> Reply[Html]:
         """Show the email. Raise ServerOverloaded; stop where `is_gone` says that nobody waits for it."""
         ...
@@ -81,6 +85,7 @@ class SharedMailSource(Protocol):
 async def show(request: Request) -> Reply[Html]:
     """Show the page behind a share link."""
     screens = request.use(SharedScreens)  # type: ignore[type-abstract]
+    screens.speak(request.header("accept-language"))
     try:
         team_id, email_id = request.use(ShareLinks).read(request.query.last("token") or "")
     except TokenExpired:

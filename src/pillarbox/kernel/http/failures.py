@@ -65,7 +65,7 @@ def failed(request: Request, table: RouteTable, problem: Problem) -> Reply:
         request.shared = table.is_shared(raw_path)
     has_pages = not isinstance(problem, WrongHost) and _is_for_browser(request)
     if has_pages and (screen := table.screen(raw_path)) is not None:
-        return screen(problem)
+        return screen(request, problem)
     return request.failures.reply(problem) if request.failures else problem_reply(problem)
 
 

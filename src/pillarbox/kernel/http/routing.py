@@ -29,7 +29,7 @@ __all__ = [
 
 Handler = Callable[..., Coroutine[Any, Any, Reply]]
 H = TypeVar("H", bound=Handler)
-Screen = Callable[[Problem], Reply]
+Screen = Callable[[Request, Problem], Reply]
 Resolve = Callable[[TeamDb, str], Awaitable[str | None]]
 """From a name in a path to the id of what it names; None where it names nothing."""
 

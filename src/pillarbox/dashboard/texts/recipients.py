@@ -1,0 +1,53 @@
+"""Texts of pages for people who got a mail or the link of one, and who have no account here."""
+
+from __future__ import annotations
+
+from typing import Final
+
+TEXTS: Final[dict[str, str]] = {
+    "recipient.no_link": "There is nothing behind this link",
+    "recipient.no_link.text": "It may be incomplete: copy the whole of it.",
+    "unsubscribe.title": "Email preferences",
+    "unsubscribe.for": "For",
+    "unsubscribe.from": "Mail from",
+    "unsubscribe.not_understood": "Nothing was changed",
+    "unsubscribe.not_understood.text": "Open the link of the mail again and use its buttons.",
+    "unsubscribe.too_many": "Too many requests",
+    "unsubscribe.too_many.text": "Nothing was changed. Try again in a minute.",
+    "unsubscribe.left_all": "You are unsubscribed from everything. You will get no more of these mails.",
+    "unsubscribe.came_back": "You are subscribed again.",
+    "unsubscribe.left": "You will get no more mail about {topic}.",
+    "unsubscribe.joined": "You will get mail about {topic}.",
+    "unsubscribe.nothing": "Your choices are saved; nothing is different from before.",
+    "unsubscribe.still_out": "You are still unsubscribed from everything, so you get no mail until you "
+    "subscribe again.",
+    "unsubscribe.undo": "Undo",
+    "unsubscribe.all_again": "Unsubscribe from everything again",
+    "unsubscribe.again": "Subscribe again",
+    "unsubscribe.leave": "Unsubscribe",
+    "unsubscribe.leave_topic": "Unsubscribe from {topic}",
+    "unsubscribe.join_topic": "Subscribe again to {topic}",
+    "unsubscribe.is_out": "You are unsubscribed from everything",
+    "unsubscribe.is_out.text": "None of these mails is sent to you, whatever is chosen below.",
+    "unsubscribe.not_topic": "You get no mail about this.",
+    "unsubscribe.leave.text": "You will get no more of these mails.",
+    "unsubscribe.choices": "What you get",
+    "unsubscribe.topics": "Get mail about",
+    "unsubscribe.save": "Save choices",
+    "unsubscribe.all": "Unsubscribe from everything",
+    "unsubscribe.all.text": "You will get no more of these mails, whatever they are about.",
+    "shared.brand": "shared email",
+    "shared.from": "From",
+    "shared.to": "To",
+    "shared.date": "Date",
+    "shared.left_out": "{count} pictures from elsewhere are not loaded.",
+    "shared.left_out.singular": "{count} picture from elsewhere is not loaded.",
+    "shared.is_cut": "This email is too large to be shown as a whole: here is its beginning.",
+    "shared.text_is_cut": "This text is too long to be shown as a whole: here is its beginning.",
+    "shared.no_text": "This email has no text.",
+    "shared.frame": "The mail's HTML",
+    "shared.busy": "This page is busy",
+    "shared.busy.text": "Too many pages are being made. Please try again in a moment.",
+    "shared.expired": "This link has expired",
+    "shared.expired.text": "Ask the sender of the link for a new one.",
+}
