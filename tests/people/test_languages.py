@@ -109,27 +109,8 @@ SAME_IN_GERMAN = frozenset(
 """Texts that German writes as English does: names, and words that both languages share."""
 
 LITERALS = frozenset(
-    [
-        "ADDRESS",
-        "CSV",
-        "Cc",
-        "Ctrl",
-        "Esc",
-        "HTML",
-        "Harbor",
-        "Id",
-        "MD",
-        "Message",
-        "Message-ID",
-        "Pillarbox",
-        "TLS",
-        "UTC",
-        "md",
-        "openapi",
-        "json",
-        "llms",
-        "txt",
-    ]
+    ("CSV", "Cc", "Ctrl", "Esc", "HTML", "Id", "Message-ID", "Pillarbox", "TLS", "UTC", "msg")
+    + ("svix-id", "svix-signature", "svix-timestamp")
 )
 """Words that every language writes alike."""
 

@@ -42,6 +42,7 @@ SCREEN_TEXT = 100_000
 """Octets of a screen that one long text takes at most."""
 
 _SYNTAX = re.compile(r"[\^$\\.*+?()\[\]{}|/]")
+_ISOLATED = Markup("<bdi>{}</bdi>")
 UNITS = ("B", "kB", "MB", "GB", "TB")
 
 
@@ -61,6 +62,11 @@ def cut(text: str) -> str:
 def exact_pattern(text: str) -> str:
     """Return the value of the attribute `pattern` that only this text fits."""
     return _SYNTAX.sub(lambda found: "\\" + found[0], text)
+
+
+def sentence(key: str, **values: str) -> Markup:
+    """Return the text of a key with what strangers wrote in place of the words in braces."""
+    return escape(t(key)).format(**{name: _ISOLATED.format(value) for name, value in values.items()})
 
 
 @cache
@@ -85,7 +91,9 @@ def _templates() -> Environment:
     made.filters["number"] = number
     made.filters["exact_pattern"] = exact_pattern
     made.filters["cut"] = cut
-    made.globals.update(t=t, has_text=has_text, language=language, languages=NAMES, tone_of=tone_of)
+    made.globals.update(
+        t=t, has_text=has_text, language=language, languages=NAMES, sentence=sentence, tone_of=tone_of
+    )
     return made
 
 

@@ -15,6 +15,7 @@ from typing import Final
 from markupsafe import Markup
 
 from pillarbox.dashboard import pages
+from pillarbox.dashboard.texts import t, use_language
 from pillarbox.kernel.http.request import Html, Reply
 from pillarbox.unsubscribe.choices import Preferences, UnsubscribeOutcome
 from pillarbox.unsubscribe.colors import BLACK, WHITE, contrast, readable_on
@@ -26,7 +27,6 @@ HEADERS: Final = {
     "cache-control": "no-store",
     "x-robots-tag": "noindex",
 }
-TITLE: Final = "Email preferences"
 MOST_MASKED: Final = 64
 
 COLORS: Final = (
@@ -44,37 +44,41 @@ class Button:
 
     text: str
     fields: tuple[tuple[str, str], ...]
-    topic: str | None = None
-    """Its name follows the text."""
+    topic: str = ""
+    """The name of a topic, which follows the text."""
+
+    after: str = ""
+    """The end of the text, behind the name."""
 
 
 class UnsubscribePages:
     """Draws the pages."""
 
+    def speak(self, accepted: str | None) -> None:
+        use_language(None, accepted)
+
     def preferences(self, shown: Preferences) -> Reply[Html]:
-        return _page(shown.settings.title or TITLE, shown, _leave_or_return(shown))
+        return _page(shown.settings.title or t("unsubscribe.title"), shown, _leave_or_return(shown))
 
     def outcome(self, done: UnsubscribeOutcome) -> Reply[Html]:
         lines = _said(done)
-        title = f"{''.join(lines[0])} · {done.now.settings.title or TITLE}"
+        title = f"{''.join(lines[0])} · {done.now.settings.title or t('unsubscribe.title')}"
         # What takes it back stands right below what was done.
         is_said = done.left_all or _is_about_topic(done)
         button = None if is_said else _leave_or_return(done.now)
         return _page(title, done.now, button, lines, _undo(done))
 
     def unknown(self) -> Reply[Html]:
-        return _message(
-            "There is nothing behind this link", "It may be incomplete: copy the whole of it.", 404
-        )
+        return _message(t("recipient.no_link"), t("recipient.no_link.text"), 404)
 
     def unknown_link(self) -> Reply[Html]:
         return self.unknown()
 
     def not_understood(self) -> Reply[Html]:
-        return _message("Nothing was changed", "Open the link of the mail again and use its buttons.", 400)
+        return _message(t("unsubscribe.not_understood"), t("unsubscribe.not_understood.text"), 400)
 
     def too_many(self, seconds: int) -> Reply[Html]:
-        reply = _message("Too many requests", "Nothing was changed. Try again in a minute.", 429)
+        reply = _message(t("unsubscribe.too_many"), t("unsubscribe.too_many.text"), 429)
         reply.headers["retry-after"] = str(seconds)
         return reply
 
@@ -120,33 +124,43 @@ def _said(done: UnsubscribeOutcome) -> list[Line]:
     """Return the changes as sentences."""
     lines: list[Line] = []
     if done.left_all:
-        lines.append(("You are unsubscribed from everything. You will get no more of these mails.", "", ""))
+        lines.append((t("unsubscribe.left_all"), "", ""))
     if done.came_back:
-        lines.append(("You are subscribed again.", "", ""))
-    lines += [("You will get no more mail about ", topic.name, ".") for topic in done.left]
-    lines += [("You will get mail about ", topic.name, ".") for topic in done.joined]
+        lines.append((t("unsubscribe.came_back"), "", ""))
+    lines += [_about("unsubscribe.left", topic.name) for topic in done.left]
+    lines += [_about("unsubscribe.joined", topic.name) for topic in done.joined]
     if not lines:
-        lines.append(("Your choices are saved; nothing is different from before.", "", ""))
+        lines.append((t("unsubscribe.nothing"), "", ""))
     if done.action is UnsubscribeAction.PREFERENCES and done.now.is_unsubscribed:
-        text = "You are still unsubscribed from everything, so you get no mail until you subscribe again."
-        lines.append((text, "", ""))
+        lines.append((t("unsubscribe.still_out"), "", ""))
     return lines
+
+
+def _about(key: str, topic: str) -> Line:
+    """Return the sentence of a text with a topic."""
+    before, _, after = t(key).partition("{topic}")
+    return before, topic, after
+
+
+def _topic_button(key: str, topic: str, *fields: tuple[str, str]) -> Button:
+    before, name, after = _about(key, topic)
+    return Button(before, fields, name, after)
 
 
 def _undo(done: UnsubscribeOutcome) -> list[Button]:
     """Return the form that takes a submission back: the choices as they were before."""
     if done.left_all:
-        return [Button("Undo", (("action", "resubscribe"),))]
+        return [Button(t("unsubscribe.undo"), (("action", "resubscribe"),))]
     left = [("topic", str(topic.id)) for topic in done.left]
     if done.left and not done.joined and not done.now.is_unsubscribed:
-        return [Button("Undo", (("action", "resubscribe"), *left))]
+        return [Button(t("unsubscribe.undo"), (("action", "resubscribe"), *left))]
     buttons = []
     changed = [*done.left, *done.joined]
     if changed:
         shown = [("shown", str(topic.id)) for topic in changed]
-        buttons.append(Button("Undo", (("action", "preferences"), *shown, *left)))
+        buttons.append(Button(t("unsubscribe.undo"), (("action", "preferences"), *shown, *left)))
     if done.came_back:
-        buttons.append(Button("Unsubscribe from everything again", (("action", "all"),)))
+        buttons.append(Button(t("unsubscribe.all_again"), (("action", "all"),)))
     return buttons
 
 
@@ -162,7 +176,7 @@ def _page(
         "unsubscribe.html",
         headers={**HEADERS, "content-security-policy": policy_of(settings)},
         title=title,
-        heading=settings.title or TITLE,
+        heading=settings.title or t("unsubscribe.title"),
         settings=settings,
         colors=Markup(colors_of(settings)),  # noqa: S704 (colours that were checked, in our own text)
         address=masked(shown.address),
@@ -183,12 +197,13 @@ def _leave_or_return(shown: Preferences) -> Button | None:
     """Return the main button: out of what the mail was about, or back into it."""
     topic = shown.topic
     if shown.is_unsubscribed:
-        return Button("Subscribe again", (("action", "resubscribe"),))
+        return Button(t("unsubscribe.again"), (("action", "resubscribe"),))
     if topic is None:
-        return None if shown.topics else Button("Unsubscribe", (("confirm", "1"),))
+        return None if shown.topics else Button(t("unsubscribe.leave"), (("confirm", "1"),))
     if topic.is_subscribed:
-        return Button("Unsubscribe from", (("confirm", "1"),), topic.name)
-    return Button("Subscribe again to", (("action", "resubscribe"), ("topic", str(topic.id))), topic.name)
+        return _topic_button("unsubscribe.leave_topic", topic.name, ("confirm", "1"))
+    fields = ("action", "resubscribe"), ("topic", str(topic.id))
+    return _topic_button("unsubscribe.join_topic", topic.name, *fields)
 
 
 def _message(title: str, text: str, status: int) -> Reply[Html]:

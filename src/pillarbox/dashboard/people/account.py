@@ -10,7 +10,7 @@ from uuid import UUID
 from pillarbox.dashboard.frame.screens import screen
 from pillarbox.dashboard.frame.visit import Visit
 from pillarbox.dashboard.people.account_frame import ACCOUNT, draw_account
-from pillarbox.dashboard.people.cookies import no_session_cookie, session_cookie
+from pillarbox.dashboard.people.cookies import LANGUAGE_COOKIE, cookie, no_session_cookie, session_cookie
 from pillarbox.dashboard.people.new_passwords import wrong_with
 from pillarbox.dashboard.people.page_visits import Form, form, origin_of, see_other
 from pillarbox.dashboard.texts import t
@@ -112,6 +112,7 @@ async def account_page(
         openid=openid,
         may_part=openid is not None and own.may_part(overview.state),
         are_passkeys_possible=request.use(Passkeys).are_possible,
+        chosen_language=cookie(request, LANGUAGE_COOKIE),
     )
 
 

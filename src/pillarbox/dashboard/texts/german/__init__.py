@@ -40,6 +40,7 @@ from pillarbox.dashboard.texts.german import (
     send,
     suppressions,
     teams,
+    unsubscribe_page,
     webhooks,
 )
 
@@ -61,6 +62,7 @@ CATALOGUES: Final[tuple[Mapping[str, str], ...]] = (
     send.TEXTS,
     suppressions.TEXTS,
     teams.TEXTS,
+    unsubscribe_page.TEXTS,
     webhooks.TEXTS,
 )
 """The texts of the modules."""

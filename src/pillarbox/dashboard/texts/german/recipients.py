@@ -8,8 +8,8 @@ TEXTS: Final[dict[str, str]] = {
     "recipient.no_link": "Hinter diesem Link ist nichts",
     "recipient.no_link.text": "Vielleicht ist er unvollständig: Kopieren Sie ihn ganz.",
     "unsubscribe.title": "E-Mail-Einstellungen",
-    "unsubscribe.for": "Für",
-    "unsubscribe.from": "E-Mails von",
+    "unsubscribe.for": "Für {address}.",
+    "unsubscribe.for_sender": "Für {address}, wohin eine E-Mail von {sender} ging.",
     "unsubscribe.not_understood": "Es wurde nichts geändert",
     "unsubscribe.not_understood.text": "Öffnen Sie den Link der E-Mail noch einmal, und benutzen Sie die "
     "Schaltflächen dort.",

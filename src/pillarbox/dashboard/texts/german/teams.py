@@ -25,8 +25,16 @@ TEXTS: Final[dict[str, str]] = {
     "team.switched": "Die Seiten zeigen jetzt dieses Team.",
     "team.joined": "Sie gehören jetzt zu diesem Team.",
     "team.leave": "Dieses Team verlassen",
+    "team.danger": "Gefahrenbereich",
     "team.leave_text": "Sie sehen nichts mehr vom Team, bis jemand Sie wieder einlädt. Programme, die Sie "
     "dafür zugelassen haben, werden ausgesperrt.",
+    "team.leave_keys": "Diese API-Schlüssel handeln für Sie und bewirken nichts mehr:",
+    "team.leave_keep": "API-Schlüssel",
+    "team.leave_ask": "Sie können das nicht selbst zurücknehmen.",
+    "team.leave_not_so": "Es wurde nichts geändert: Der eingegebene Name ist nicht der des Teams.",
+    "team.delete": "Dieses Team löschen",
+    "team.delete_text": "Ein Team kann nicht gelöscht werden. Der Betreiber dieser Pillarbox kann es "
+    "blockieren: Dann werden seine API-Schlüssel abgelehnt, und seine Daten bleiben.",
     "team.leave_now": "Verlassen",
     "team.left": "Sie haben das Team verlassen.",
     "team.gone": "Das gibt es nicht mehr.",
