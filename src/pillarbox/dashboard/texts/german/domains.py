@@ -129,6 +129,14 @@ TEXTS: Final[dict[str, str]] = {
     "domain.fixed.text": "Diese Werte gehören seit dem Anlegen zur Domain. Die Region hat keinen Einfluss "
     "darauf, von wo E-Mails versendet werden.",
     "domain.reputation": "Reputation",
+    "domain.providers": "Nach E-Mail-Anbieter",
+    "domain.providers.text": "Nach den Mailservern, denen die E-Mails angeboten wurden, je UTC-Tag, um "
+    "einige Minuten verzögert. Markiert ist, was über den Grenzen liegt, die Anbieter an Absender anlegen: "
+    "2 % Hard Bounces, 0,3 % Beschwerden.",
+    "domain.providers.none": "Noch ist nichts gezählt. Was jetzt gesendet wird, steht in drei Minuten hier.",
+    "domain.providers.others": "Andere",
+    "domain.provider": "Anbieter",
+    "domain.provider.deferred": "Verzögert",
     "domain.reputation.text": "Die letzten 30 Tage dieser Domain im Vergleich zu den 30 Tagen davor.",
     "domain.reputation.chart": "Zugestellt, Bounces und Beschwerden pro Tag",
     "domain.reputation.none": "In 30 Tagen wurde nichts gesendet",

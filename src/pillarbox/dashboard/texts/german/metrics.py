@@ -20,6 +20,8 @@ TEXTS: Final[dict[str, str]] = {
     "metrics.granularity.daily": "Tag",
     "metrics.granularity.weekly": "Woche",
     "metrics.granularity.monthly": "Monat",
+    "metrics.drawn": "Gezeichnet pro „{period}“, weil mehr Punkte nicht mehr zu unterscheiden sind. Die "
+    "CSV-Datei hat die gewünschten Zeiträume.",
     "metrics.by": "Aufteilen nach",
     "metrics.by.nothing": "Nichts",
     "metrics.by.domain": "Domain",
