@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 import re
 from collections.abc import Iterator
 from contextvars import copy_context
@@ -14,9 +16,23 @@ from kit.people import a_person, heading, logged_in, visit
 from kit.world import world
 from pillarbox.dashboard import pages
 from pillarbox.dashboard.frame import charts, times
-from pillarbox.dashboard.texts import LANGUAGES, NAMES, SINGULAR, TEXTS, language, t, use_language
+from pillarbox.dashboard.texts import (
+    LANGUAGES,
+    NAMES,
+    SINGULAR,
+    TEXTS,
+    language,
+    reasons,
+    sentences,
+    t,
+    translated,
+    use_language,
+)
 from pillarbox.dashboard.texts.languages import ENGLISH, GERMAN
 from pillarbox.dashboard.texts.number_format import FORMATS, number
+from pillarbox.delivery.commands import words
+from pillarbox.domains.dns import zone
+from pillarbox.emails.insights import rules
 
 TEMPLATES = Path(pillarbox.dashboard.__file__).parent / "templates"
 PLACE = re.compile(r"\{([a-z_]+)\}")
@@ -28,7 +44,8 @@ SAME_IN_GERMAN = frozenset(
     docs.dashboard docs.kind.format docs.kind.null docs.llms.resource domain.not_checked domain.region
     domain.reputation domain.title domain.tracking domains.name domains.status domains.title email.broadcast
     email.by_host email.tags email.text email.webhooks emails.broadcast emails.domain emails.tag
-    enrolment.code factor.code invitation.team kind_group.domain logs.status metrics.by.broadcast
+    enrolment.code factor.code invitation.team kind_group.domain limit.most_domains limit.most_webhooks logs.status
+    metrics.by.broadcast
     metrics.by.domain metrics.part navigation.installation navigation.team operator.examination.doctor
     operator.examination.verify operator.glance.blobs operator.glance.facts operator.glance.schema
     operator.glance.teams operator.glance.version operator.level.ok operator.level.problem operator.team
@@ -94,6 +111,37 @@ def test_a_count_of_one_has_its_own_text_where_there_is_one() -> None:
             assert "{count}" in TEXTS[key.removesuffix(SINGULAR)], key
     assert t("email.passed", count=1) == "One check passed"
     assert t("email.passed", count=12) == "12 checks passed"
+
+
+def test_sentences_of_the_api_are_said_in_the_language_with_their_values() -> None:
+    english = "The record stands at a.b.example instead of b.example."
+
+    def say(sentence: str) -> str:
+        use_language(GERMAN, None)
+        return translated(sentence)
+
+    assert translated(english) == english
+    assert copy_context().run(say, english) == "Der Eintrag steht unter a.b.example statt unter b.example."
+    assert copy_context().run(say, "Nobody knows this sentence.") == "Nobody knows this sentence."
+    for key, text in {**sentences.TEXTS, **reasons.TEXTS}.items():
+        values = {name: f"<{name} {{x}}>" for name in PLACE.findall(text)}
+        said = copy_context().run(say, text.format(**values))
+        assert said == LANGUAGES[GERMAN][key].format(**values), key
+
+
+def test_sentences_of_insights_and_queues_are_those_that_are_said() -> None:
+    """Each piece of a text stands in the source of the module that says it."""
+    for module, beginning in ((rules, "insight."), (words, "waiting."), (zone, "record_note.")):
+        constants = {
+            node.value
+            for node in ast.walk(ast.parse(inspect.getsource(module)))
+            if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        }
+        for key, text in sentences.TEXTS.items():
+            if key.startswith(beginning):
+                pieces = [piece.strip() for piece in re.split(r"{\w+}| images have", text) if len(piece) > 3]
+                missing = [piece for piece in pieces if not any(piece in constant for constant in constants)]
+                assert missing == [], key
 
 
 # Templates -----------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from markupsafe import Markup, escape
 
 from pillarbox.dashboard.frame import times
 from pillarbox.dashboard.frame.tones import tone_of
-from pillarbox.dashboard.texts import NAMES, has_text, language, t
+from pillarbox.dashboard.texts import NAMES, has_text, language, t, translated
 from pillarbox.dashboard.texts.number_format import number
 from pillarbox.kernel.http.request import Html, Reply
 from pillarbox.kernel.process.offload import in_thread
@@ -89,6 +89,7 @@ def _templates() -> Environment:
     made.filters["local_text"] = times.local_text
     made.filters["local_day"] = times.local_day
     made.filters["number"] = number
+    made.filters["translated"] = translated
     made.filters["exact_pattern"] = exact_pattern
     made.filters["cut"] = cut
     made.globals.update(

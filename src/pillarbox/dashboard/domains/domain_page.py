@@ -12,10 +12,11 @@ from pillarbox.dashboard.domains.domain_list import HERE
 from pillarbox.dashboard.frame.screens import act, download, screen
 from pillarbox.dashboard.frame.visit import Visit
 from pillarbox.dashboard.people.page_visits import Form
-from pillarbox.dashboard.texts import t
+from pillarbox.dashboard.texts import t, translated
 from pillarbox.domains import keys
 from pillarbox.domains.checks.report import DomainReport, ReportedRecord, report_of
 from pillarbox.domains.context import DomainContext
+from pillarbox.domains.dns.advice import Advice
 from pillarbox.domains.dns.zone import UNCHECKED, nsupdate_script, snippet
 from pillarbox.domains.installation import MailInstallation
 from pillarbox.domains.keys import KeyState
@@ -154,12 +155,18 @@ def record_row(record: ReportedRecord) -> RecordRow:
         value=line.value,
         priority=line.priority,
         status=None if line.status == UNCHECKED else line.status,
-        note=line.note,
+        note=translated(line.note),
         seen=() if result is None else result.found,
         server="" if result is None else result.where,
         seen_at=None if result is None else result.at,
-        problems=() if result is None else [(advice.problem, advice.step) for advice in result.advice],
+        problems=()
+        if result is None
+        else [(translated(advice.problem), translated(advice.step)) for advice in result.advice],
     )
+
+
+def _advice(advice: Advice) -> tuple[str, str]:
+    return translated(advice.problem), translated(advice.step)
 
 
 async def _done(visit: Visit, what: str, done: str) -> Reply[Html]:

@@ -16,7 +16,7 @@ from pillarbox.dashboard.frame.visit import Visit, with_query
 from pillarbox.dashboard.installation.choices import all_teams, names_of, shell, team_of
 from pillarbox.dashboard.people import saved_form
 from pillarbox.dashboard.people.page_visits import Form
-from pillarbox.dashboard.texts import reason_text, t
+from pillarbox.dashboard.texts import reason_text, t, translated
 from pillarbox.delivery.commands.words import in_conditions, why
 from pillarbox.delivery.queue import operator_acts, operator_view
 from pillarbox.delivery.queue.operator_view import scope_of, scope_words
@@ -236,7 +236,7 @@ def _group(group: QueueGroup, names: Mapping[UUID, str], now: datetime) -> dict[
         "next_attempt_at": group.next_attempt_at,
         "is_now": group.next_attempt_at is not None and group.next_attempt_at <= now,
         "age": _age(now - group.oldest),
-        "conditions": in_conditions(group),
+        "conditions": ", ".join(translated(part) for part in in_conditions(group).split(", ")),
         "reason": reason_text(group.reason),
     }
 
@@ -252,7 +252,7 @@ def _item(
         "next_attempt_at": item.next_attempt_at,
         "is_now": item.next_attempt_at is not None and item.next_attempt_at <= now,
         "age": _age(now - item.created_at),
-        "why": why(item, now),
+        "why": translated(why(item, now)),
         "host": item.last_host,
         "reply": item.last_reply,
     }

@@ -138,7 +138,7 @@ def _field(
     settings = visit.request.use(InstallationFacts).settings
     return LimitField(
         name=limit.column,
-        title=limit.title,
+        title=t(f"limit.{limit.column}"),
         text=text,
         usual=usual(settings, limit),
         wrong=wrong.get(limit.column),

@@ -8,7 +8,7 @@ from pillarbox.dashboard.frame.screens import act, screen
 from pillarbox.dashboard.frame.visit import Visit
 from pillarbox.dashboard.people.page_visits import Form
 from pillarbox.dashboard.suppressions.suppression_list import HERE
-from pillarbox.delivery.commands.words import reason_in_words
+from pillarbox.dashboard.texts import reason_text
 from pillarbox.emails.search.suppression_causes import explanation_of
 from pillarbox.kernel.http.request import Html, Reply
 from pillarbox.kernel.wire.problems import NotFound, Problem
@@ -50,5 +50,5 @@ async def suppression_page(visit: Visit, *, status: int = 200, problem: str | No
         event=explanation.event,
         email=explanation.email,
         detail=explanation.detail,
-        reason=reason_in_words(explanation.detail.reason),
+        reason=reason_text(explanation.detail.reason),
     )

@@ -8,7 +8,9 @@ whose texts many screens use.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from functools import cache
 from types import MappingProxyType
 from typing import Final
 
@@ -29,6 +31,7 @@ from pillarbox.dashboard.texts import (
     received,
     recipients,
     send,
+    sentences,
     suppressions,
     teams,
     unsubscribe_page,
@@ -37,7 +40,17 @@ from pillarbox.dashboard.texts import (
 from pillarbox.dashboard.texts.languages import ENGLISH, GERMAN, NAMES, language, use_language
 from pillarbox.dashboard.texts.number_format import number
 
-__all__ = ["LANGUAGES", "NAMES", "TEXTS", "has_text", "language", "reason_text", "t", "use_language"]
+__all__ = [
+    "LANGUAGES",
+    "NAMES",
+    "TEXTS",
+    "has_text",
+    "language",
+    "reason_text",
+    "t",
+    "translated",
+    "use_language",
+]
 
 
 def _merged(*catalogues: Mapping[str, str]) -> Mapping[str, str]:
@@ -69,6 +82,7 @@ TEXTS: Final = _merged(
     docs.TEXTS,
     reasons.TEXTS,
     recipients.TEXTS,
+    sentences.TEXTS,
 )
 """Every text in English."""
 
@@ -77,6 +91,9 @@ GERMAN_TEXTS: Final = _merged(*german.CATALOGUES)
 
 LANGUAGES: Final = {ENGLISH: TEXTS, GERMAN: GERMAN_TEXTS}
 """Every text in every language, by the language's code (BCP 47)."""
+
+LONGEST_SENTENCE: Final = 2000
+_PLACE: Final = re.compile(r"\{([a-z_]+)\}")
 
 SINGULAR: Final = ".singular"
 """The end of the key of a text that stands for a `count` of one."""
@@ -103,6 +120,38 @@ def reason_text(reason: str | None) -> str | None:
         return None
     key = f"reason.{reason}"
     return t(key) if key in TEXTS else reason
+
+
+def translated(sentence: str) -> str:
+    """Return a sentence of the API or of a command in the page's language; as it is where it is not known."""
+    if language() == ENGLISH or len(sentence) > LONGEST_SENTENCE:
+        return sentence
+    texts = LANGUAGES[language()]
+    for key, pattern in _sentence_patterns().items():
+        if (found := pattern.fullmatch(sentence)) is not None:
+            return texts[key].format(**found.groupdict())
+    return sentence
+
+
+@cache
+def _sentence_patterns() -> Mapping[str, re.Pattern[str]]:
+    """Return what fits each sentence, with a group for each word in braces; the longest ones first."""
+    longest_first = sorted({**reasons.TEXTS, **sentences.TEXTS}.items(), key=lambda entry: -len(entry[1]))
+    return {key: re.compile(_pattern(text)) for key, text in longest_first}
+
+
+def _pattern(text: str) -> str:
+    seen: set[str] = set()
+    pieces = []
+    for index, piece in enumerate(_PLACE.split(text)):
+        if index % 2 == 0:
+            pieces.append(re.escape(piece))
+        elif piece in seen:
+            pieces.append(f"(?P={piece})")
+        else:
+            seen.add(piece)
+            pieces.append(f"(?P<{piece}>.+?)")
+    return "".join(pieces)
 
 
 def has_text(key: str) -> bool:

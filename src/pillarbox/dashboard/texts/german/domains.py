@@ -9,7 +9,7 @@ TEXTS: Final[dict[str, str]] = {
     "domains.words": "DNS, DKIM, SPF, DMARC, verifizieren, Reputation, Absender",
     "domains.name": "Name",
     "domains.status": "Status",
-    "domains.sent": "Gesendet in 30 Tagen",
+    "domains.sent": "Gesendet (30 Tage)",
     "domains.added": "Hinzugefügt",
     "domains.limits": "Quoten über 30 Tage. E-Mail-Anbieter werten mehr als 2 % Hard Bounces oder 0,3 % "
     "Beschwerden gegen eine Domain.",
