@@ -44,15 +44,15 @@ SAME_IN_GERMAN = frozenset(
     docs.dashboard docs.kind.format docs.kind.null docs.llms.resource domain.not_checked domain.region
     domain.reputation domain.title domain.tracking domains.name domains.status domains.title email.broadcast
     email.by_host email.tags email.text email.webhooks emails.broadcast emails.domain emails.tag
-    enrolment.code factor.code invitation.team kind_group.domain limit.most_domains limit.most_webhooks logs.status
-    metrics.by.broadcast
-    metrics.by.domain metrics.part navigation.installation navigation.team operator.examination.doctor
-    operator.examination.verify operator.glance.blobs operator.glance.facts operator.glance.schema
-    operator.glance.teams operator.glance.version operator.level.ok operator.level.problem operator.team
-    operator.team.limits operator.teams passkey.name.default received.domains received.header received.spam
-    request.body request.operation request.time role.admin send.html send.text signature.body source.api
-    source.broadcast source.smtp suppressions.origin.bounce team.name team.title unsubscribe_page.text_color
-    verdict.neutral verdict.spam webhook.title webhooks.status webhooks.title
+    enrolment.code factor.code invitation.team kind_group.domain limit.most_domains limit.most_webhooks
+    logs.status metrics.by.broadcast metrics.by.domain metrics.part navigation.installation navigation.team
+    operator.examination.doctor operator.examination.verify operator.glance.blobs operator.glance.facts
+    operator.glance.schema operator.glance.teams operator.glance.version operator.level.ok
+    operator.level.problem operator.team operator.team.limits operator.teams passkey.name.default
+    received.domains received.header received.spam request.body request.operation request.time role.admin
+    send.html send.text signature.body source.api source.broadcast source.smtp suppressions.origin.bounce
+    team.name team.title unsubscribe_page.text_color verdict.neutral verdict.spam webhook.title
+    webhooks.status webhooks.title
     """.split()  # noqa: SIM905 (a list of keys)
 )
 """Texts that German writes as English does: names, and words that both languages share."""

@@ -12,6 +12,7 @@ TEXTS: Final[dict[str, str]] = {
     "frame.one_team": "Sie gehören nur zu diesem Team.",
     "frame.by_api": "Dasselbe über die API",
     "frame.copy": "Kopieren",
+    "failed.overview": "Zur Übersicht",
     "frame.refresh": "Aktualisieren",
     "visits.too_many": "Zu viele Seitenaufrufe. Bitte warten Sie einige Sekunden.",
     "team.blocked": "Dieses Team ist blockiert. Wenden Sie sich an den Betreiber dieser Pillarbox.",

@@ -12,6 +12,12 @@ TEXTS: Final[dict[str, str]] = {
     "missing.text": "Die Adresse ist unvollständig, oder die Seite ist umgezogen. Ein abgesendetes "
     "Formular lässt sich nicht über seine Adresse öffnen.",
     "missing.link": "Von vorn beginnen",
+    "gone.title": "Das gibt es nicht",
+    "gone.text": "Es wurde gelöscht, gehört einem anderen Team, oder seine Adresse ist unvollständig "
+    "({problem}).",
+    "maintenance.title": "Gleich wieder da",
+    "maintenance.text": "Diese Pillarbox wird gerade gewartet. Alles kann gelesen werden, geändert wurde "
+    "nichts. Versuchen Sie es in einigen Minuten noch einmal.",
     "too_large.title": "Das war zu viel",
     "too_large.text": "Das Formular war größer, als diese Website annimmt. Es wurde nichts geändert.",
     "form.unreadable.title": "Das Formular ist nicht lesbar",
