@@ -177,7 +177,7 @@ def test_a_literal_word_in_a_template_is_found() -> None:
 
 def test_numbers_and_times_in_english() -> None:
     assert (number(1234), number(1234.56, 2), number(0.5)) == ("1,234", "1,234.56", "0.5")
-    assert times.percent(1, 3) == "33.3 %"
+    assert times.percent(1, 3) == "33.3\N{NO-BREAK SPACE}%"
     assert times.local_text("2026-11-27 14:05:00+00") == "2026-11-27 14:05"
     assert times.utc_text("2026-11-27 14:05:09+00") == "2026-11-27 14:05:09 UTC"
     assert (pages.size(1), pages.size(999), pages.size(1_250_000)) == ("1 byte", "999 bytes", "1.2 MB")
@@ -188,7 +188,7 @@ def test_numbers_and_times_in_english() -> None:
 def test_numbers_and_times_in_german() -> None:
     assert (number(1234), number(1234.56, 2), number(0.5)) == ("1.234", "1.234,56", "0,5")
     assert number(-1234.5, 2, is_signed=True) == "-1.234,50"
-    assert times.percent(1, 3) == "33,3 %"
+    assert times.percent(1, 3) == "33,3\N{NO-BREAK SPACE}%"
     assert times.local_text("2026-11-27 14:05:00+00") == "27.11.2026, 14:05"
     assert times.utc_text("2026-11-27 14:05:09+00") == "27.11.2026, 14:05:09 UTC"
     assert times.local_day("2026-11-27 14:05:00+00") == "27.11.2026"

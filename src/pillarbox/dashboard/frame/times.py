@@ -67,7 +67,7 @@ def period_text(period: str) -> str:
 
 def percent(part: float, whole: float, digits: int = 1) -> str:
     """Return a share as a percentage; "–" where there is no whole."""
-    return f"{number(100 * part / whole, digits)} %" if whole else "–"
+    return f"{number(100 * part / whole, digits)}\N{NO-BREAK SPACE}%" if whole else "–"
 
 
 def _zone_of(name: str | None) -> tzinfo:

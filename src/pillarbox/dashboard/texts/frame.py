@@ -33,6 +33,7 @@ TEXTS: Final[dict[str, str]] = {
     "parts.as_table": "As a table",
     "parts.bytes": "{count} bytes",
     "parts.bytes.singular": "{count} byte",
+    "parts.id": "Id",
     "parts.type_name": "Type {name} to confirm",
     "parts.choose_all": "Choose all",
     "parts.choose": "Choose {name}",

@@ -33,6 +33,7 @@ TEXTS: Final[dict[str, str]] = {
     "parts.as_table": "Als Tabelle",
     "parts.bytes": "{count} Byte",
     "parts.bytes.singular": "{count} Byte",
+    "parts.id": "ID",
     "parts.type_name": "Geben Sie zur Bestätigung {name} ein",
     "parts.choose_all": "Alle auswählen",
     "parts.choose": "{name} auswählen",
