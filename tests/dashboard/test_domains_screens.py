@@ -157,7 +157,7 @@ async def test_the_list_and_the_reputation_show_what_was_sent(place: Place) -> N
     while await place.world.turn():
         pass
     ada = await browser(place.team)
-    assert "50.00 %" in (await ada.get(LIST)).text
+    assert "50.00\N{NO-BREAK SPACE}%" in (await ada.get(LIST)).text
     page = text_of(await ada.get(f"{LIST}/{domain.id}/reputation"))
     assert "above" in page
     assert "Delivered, bounced and complained per day" in page

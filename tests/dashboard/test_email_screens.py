@@ -230,7 +230,7 @@ async def test_an_email_shows_who_opened_it_and_what_webhooks_were_told(place: P
         page = await ada.get(f"/dashboard/emails/{email_id}")
         text = text_of(page)
         assert "Some image proxy" in text
-        assert "1 of them by machines" in text
+        assert "One of them by a machine" in text
         assert "https://harbor.example/12" in text
         assert "&lt;i&gt;Browser&lt;/i&gt;" in page.text
         assert "https://told.example/in" in text

@@ -301,5 +301,5 @@ def test_sizes_are_readable() -> None:
         "1.0 kB",
         "1.2 MB",
         "5.0 GB",
-        "10000.0 TB",
+        "10,000.0 TB",
     ]
