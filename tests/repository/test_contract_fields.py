@@ -21,7 +21,7 @@ PAGES = {page.name: page.read_text(encoding="utf-8") for page in sorted(CONTRACT
 
 FOR_PEOPLE = (
     *("/login", "/logout", "/confirm", "/set-up", "/password", "/account", "/team", "/invitation"),
-    *("/dashboard", "/design", "/assets", "/docs", "/llms.txt"),
+    *("/dashboard", "/design", "/assets", "/docs", "/llms.txt", "/language"),
     *("/scripts", "/favicon.ico", "/oauth/authorize/{authorization}"),
 )
 """Pages and their parts; docs/guide/people.md says what they do."""

@@ -10,11 +10,12 @@ from pillarbox.dashboard.domains.domain_list import REPUTATION_DAYS, tone_beside
 from pillarbox.dashboard.domains.domain_page import ONE, here, report_or_404
 from pillarbox.dashboard.frame import charts
 from pillarbox.dashboard.frame.screens import act, screen
-from pillarbox.dashboard.frame.times import number, percent, period_text
+from pillarbox.dashboard.frame.times import percent, period_text
 from pillarbox.dashboard.frame.visit import Visit
 from pillarbox.dashboard.overview.overview_screen import BOUNCE_LIMIT, COMPLAINT_LIMIT, figures, metrics
 from pillarbox.dashboard.people.page_visits import Form
 from pillarbox.dashboard.texts import t
+from pillarbox.dashboard.texts.number_format import number
 from pillarbox.domains.checks.report import DomainReport
 from pillarbox.kernel.http.request import Html, Reply
 from pillarbox.kernel.wire.problems import Problem

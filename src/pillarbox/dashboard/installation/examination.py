@@ -9,13 +9,13 @@ from typing import Any, Final
 
 from pillarbox.dashboard.frame.screen_table import NavigationEntry
 from pillarbox.dashboard.frame.screens import act, screen
-from pillarbox.dashboard.frame.times import number
 from pillarbox.dashboard.frame.visit import Visit
 from pillarbox.dashboard.installation.choices import shell
 from pillarbox.dashboard.installation.facts import InstallationFacts
 from pillarbox.dashboard.installation.glance import TONES
 from pillarbox.dashboard.people.page_visits import Form
 from pillarbox.dashboard.texts import t
+from pillarbox.dashboard.texts.number_format import number
 from pillarbox.doctor import verification
 from pillarbox.doctor.checks import Level, is_healthy
 from pillarbox.doctor.examination import CheckedInstallation, examined

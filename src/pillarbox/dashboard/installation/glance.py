@@ -11,11 +11,11 @@ import pillarbox
 from pillarbox.dashboard import pages
 from pillarbox.dashboard.frame.screen_table import NavigationEntry
 from pillarbox.dashboard.frame.screens import screen
-from pillarbox.dashboard.frame.times import number
 from pillarbox.dashboard.frame.visit import Visit
 from pillarbox.dashboard.installation.choices import all_teams, shell
 from pillarbox.dashboard.installation.facts import InstallationFacts
 from pillarbox.dashboard.texts import t
+from pillarbox.dashboard.texts.number_format import number
 from pillarbox.delivery.queue import operator_view
 from pillarbox.delivery.queue.overview import QueueFilter
 from pillarbox.doctor import backups, machine, shared_state

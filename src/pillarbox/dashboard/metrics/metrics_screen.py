@@ -9,7 +9,7 @@ from pillarbox.dashboard.frame import charts
 from pillarbox.dashboard.frame.csv_file import MEDIA, lines
 from pillarbox.dashboard.frame.screen_table import NavigationEntry, ScreenTable
 from pillarbox.dashboard.frame.screens import download, screen
-from pillarbox.dashboard.frame.times import number, period_text
+from pillarbox.dashboard.frame.times import period_text
 from pillarbox.dashboard.frame.visit import Visit, with_query
 from pillarbox.dashboard.metrics.choice import (
     FIELDS,
@@ -20,6 +20,7 @@ from pillarbox.dashboard.metrics.choice import (
     given_of,
 )
 from pillarbox.dashboard.texts import t
+from pillarbox.dashboard.texts.number_format import number
 from pillarbox.kernel.http.request import Html, Reply
 from pillarbox.kernel.wire.problems import Problem
 from pillarbox.metrics.definitions import METRICS, RATES

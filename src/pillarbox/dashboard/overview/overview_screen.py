@@ -10,10 +10,11 @@ from pillarbox.dashboard.frame import charts
 from pillarbox.dashboard.frame.metrics_periods import metric_range
 from pillarbox.dashboard.frame.screen_table import NavigationEntry
 from pillarbox.dashboard.frame.screens import screen
-from pillarbox.dashboard.frame.times import number, percent, period_text, zone
+from pillarbox.dashboard.frame.times import percent, period_text, zone
 from pillarbox.dashboard.frame.visit import Visit
 from pillarbox.dashboard.overview.first_steps import first_steps, snippets
 from pillarbox.dashboard.texts import t
+from pillarbox.dashboard.texts.number_format import number
 from pillarbox.kernel.http.request import Html, Reply
 
 HERE: Final = "/dashboard"

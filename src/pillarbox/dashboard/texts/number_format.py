@@ -19,8 +19,12 @@ class LanguageFormat(NamedTuple):
 
 
 FORMATS: Final = {
-    ENGLISH: LanguageFormat(",", ".", "%Y-%m-%d", "%Y-%m-%d %H:%M", "M", "k"),
-    GERMAN: LanguageFormat(".", ",", "%d.%m.%Y", "%d.%m.%Y, %H:%M", "Mio.", "Tsd."),
+    ENGLISH: LanguageFormat(
+        thousands=",", decimal=".", day="%Y-%m-%d", time="%Y-%m-%d %H:%M", million="M", thousand="k"
+    ),
+    GERMAN: LanguageFormat(
+        thousands=".", decimal=",", day="%d.%m.%Y", time="%d.%m.%Y, %H:%M", million="Mio.", thousand="Tsd."
+    ),
 }
 
 
@@ -36,4 +40,4 @@ def number(value: float, digits: int | None = None, *, is_signed: bool = False) 
         digits = 0 if isinstance(value, int) else 1
     text = f"{value:+,.{digits}f}" if is_signed else f"{value:,.{digits}f}"
     own = current()
-    return text.translate(str.maketrans({",": own.thousands, ".": own.decimal}))
+    return text.translate(str.maketrans(",.", own.thousands + own.decimal))

@@ -6,10 +6,11 @@ from typing import Any, Final, NamedTuple
 
 from pillarbox.dashboard.frame.json_text import indented, indented_text
 from pillarbox.dashboard.frame.screens import act, screen
-from pillarbox.dashboard.frame.times import instant_of, number
+from pillarbox.dashboard.frame.times import instant_of
 from pillarbox.dashboard.frame.visit import Visit
 from pillarbox.dashboard.people.page_visits import Form
 from pillarbox.dashboard.texts import t
+from pillarbox.dashboard.texts.number_format import number
 from pillarbox.dashboard.webhooks.webhook_list import HERE
 from pillarbox.dashboard.webhooks.webhook_page import ONE
 from pillarbox.kernel.http.request import Html, Reply

@@ -69,6 +69,7 @@ REPEATABLE = frozenset(
         b"cookie",
         b"if-none-match",
         b"purpose",
+        b"referer",
         b"sec-purpose",
         b"user-agent",
         b"x-forwarded-for",

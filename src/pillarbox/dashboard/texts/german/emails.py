@@ -13,6 +13,7 @@ TEXTS: Final[dict[str, str]] = {
     "emails.from": "Von",
     "emails.subject": "Betreff",
     "emails.domain": "Domain",
+    "emails.more_filters": "Weitere Filter",
     "emails.tag": "Tag",
     "emails.tag.example": "Name oder Name:Wert",
     "emails.source": "Quelle",
