@@ -48,8 +48,8 @@ TEXTS: Final[dict[str, str]] = {
     "Links gehören ihrem Empfänger.",
     "emails.no_resend.own_mail": "E-Mails dieser Installation an ihre Benutzer werden nicht noch einmal "
     "gesendet.",
-    "emails.no_resend.attachments": "Die E-Mail hat Anhänge. Öffnen Sie sie, und hängen Sie die Dateien "
-    "neu an.",
+    "emails.no_resend.attachments": "Die Anhänge haben mehr als {count} MiB. Öffnen Sie die E-Mail, und "
+    "senden Sie sie mit dem Formular.",
     "emails.cancel_one": "Versand abbrechen",
     "done.emails_canceled": "Der Versand der E-Mails ist abgebrochen.",
     "done.emails_resent": "Die E-Mails sind noch einmal angenommen.",
