@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 import threading
+from base64 import b64decode
 from collections.abc import AsyncIterator, Coroutine, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
@@ -70,6 +71,16 @@ class Tab:
     async def picture(self, path: Path) -> None:
         """Keep what the page looks like, all of it."""
         await self._chromium.does(self._page.screenshot(path=path, full_page=True))
+
+    async def small_picture(self, path: Path) -> None:
+        """Keep what the window shows of the page, as a small WebP."""
+
+        async def taken() -> str:
+            session = await self._page.context.new_cdp_session(self._page)
+            answer = await session.send("Page.captureScreenshot", {"format": "webp", "quality": 80})
+            return str(answer["data"])
+
+        path.write_bytes(b64decode(await self._chromium.does(taken())))
 
     async def keys(self, *names: str) -> None:
         """Press these keys, one after the other."""
