@@ -294,3 +294,76 @@ async def test_an_email_says_whom_it_did_not_reach(place: Place) -> None:
         await opened_by(team, email_id, EventKind.OPENED, EventDetail(), position=1)
         text = text_of(await ada.get(f"/dashboard/emails/{email_id}"))
         assert "bounced@resend.dev: The recipient's mail server refused the email for good." in text
+
+
+async def test_an_email_says_whether_its_address_is_suppressed(place: Place) -> None:
+    async with opened(place) as here:
+        team = await here.team("Harbor")
+        ada = await logged_in(here, await a_person(team, "ada@fifteen.example"))
+        email_id = await team.send(to="bounced@resend.dev")
+        complained_id = await team.send(to="complained@resend.dev")
+        await here.turn()
+        text = text_of(await ada.get(f"/dashboard/emails/{email_id}"))
+        assert "bounced@resend.dev : mail of the simulator suppresses nothing." in text
+        assert "Nothing speaks against" not in text
+        complained = text_of(await ada.get(f"/dashboard/emails/{complained_id}"))
+        assert "reported the mail as spam" not in complained.partition("What happened")[0]
+        await team.post("/suppressions", {"email": "ben@quay.example"})
+        refused_id = await team.send(to="ben@quay.example")
+        await here.turn()
+        page = await ada.get(f"/dashboard/emails/{refused_id}")
+        entry_id = (await team.get("/suppressions/ben@quay.example")).json()["id"]
+        assert f'href="/dashboard/suppressions/{entry_id}"' in page.text
+        await team.post("/suppressions/batch/remove", {"ids": [entry_id]})
+        later = text_of(await ada.get(f"/dashboard/emails/{refused_id}"))
+        assert "ben@quay.example : the address is not on the suppression list any more." in later
+
+
+async def test_a_scheduled_email_is_rescheduled_and_shows_both_times(place: Place) -> None:
+    async with opened(place) as here:
+        team = await here.team("Harbor")
+        ada = await logged_in(here, await a_person(team, "ada@sixteen.example"))
+        vera = await logged_in(here, await a_person(team, "vera@sixteen.example", TeamRole.VIEWER))
+        email_id = await team.send(scheduled_at="in 2 hours")
+        path = f"/dashboard/emails/{email_id}"
+        await vera.get(path)
+        refused = await ada.send(path, f"{path}/reschedule", scheduled_at="<b>never</b>")
+        assert refused.status_code == 422
+        assert 'value="&lt;b&gt;never&lt;/b&gt;"' in refused.text
+        assert (await vera.post(f"{path}/reschedule", scheduled_at="in 3 hours")).status_code == 403
+        before = (await team.get(f"/emails/{email_id}")).json()
+        shown = await ada.follow(await ada.post(f"{path}/reschedule", scheduled_at="in 3 hours"))
+        assert "The email waits for its new time." in text_of(shown)
+        email = (await team.get(f"/emails/{email_id}")).json()
+        assert email["scheduled_at"] > before["scheduled_at"]
+        row = (await ada.get("/dashboard/emails")).text
+        assert "Scheduled for" in row
+        assert re.search(r'<td class="time"><time datetime="' + email["created_at"][:10], row)
+
+
+async def test_first_opens_of_people_and_machines_both_stand_in_what_happened(place: Place) -> None:
+    async with opened(place) as here:
+        team = await here.team("Harbor")
+        ada = await logged_in(here, await a_person(team, "ada@seventeen.example"))
+        email_id = await team.send(to="delivered@resend.dev")
+        await here.turn()
+        for machine in ("apple_mail_privacy", "apple_mail_privacy", None, None):
+            await opened_by(team, email_id, EventKind.OPENED, EventDetail(machine=machine), position=0)
+        text = text_of(await ada.get(f"/dashboard/emails/{email_id}"))
+        steps = text.partition("What happened")[2].partition("all of them are below")[0]
+        assert steps.count("Opened · delivered@resend.dev") == 2
+        assert "By a machine: Apple mail privacy" in steps
+
+
+async def test_all_that_changes_of_an_email_is_renewed(place: Place) -> None:
+    async with opened(place) as here:
+        team = await here.team("Harbor")
+        ada = await logged_in(here, await a_person(team, "ada@eighteen.example"))
+        page = (await ada.get(f"/dashboard/emails/{await team.send()}")).text
+        facts = page.partition('id="facts" data-live-part')[2].partition('id="timeline" data-live-part')[0]
+        assert "Queued" in facts
+        assert 'id="activity" data-live-part' in page
+        assert re.search(
+            r'data-live="/dashboard/live\?of=emails&amp;id=[0-9a-f-]+&amp;seen=[0-9a-f-]{36}"', page
+        )
+        assert "There is no such page" in text_of(await ada.get("/dashboard/emails/odd", accept="text/html"))

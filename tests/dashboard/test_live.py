@@ -182,3 +182,13 @@ async def test_a_digest_reads_a_page(database_url: str) -> None:
                 assert max(rows_read(await plan(conn, sql, args))) <= 100, kind
     finally:
         await conn.close()
+
+
+async def test_a_stream_tells_at_once_what_changed_since_the_page_was_drawn(running: World) -> None:
+    team = await running.team()
+    email_id = await team.send(to="ada@quay.example", scheduled_at="in 2 hours")
+    client, path = await a_stream(running, team)
+    seen = await DIGESTS["emails"](team.db, UUID(email_id))
+    for digest, said in ((seen, ": no change"), (UUID(int=7), "event: change")):
+        async with client.stream("GET", f"{path}?of=emails&id={email_id}&seen={digest}") as answer:
+            assert await anext(answer.aiter_lines()) == said

@@ -91,6 +91,19 @@ async def details_of(visit: Visit, email_id: UUID) -> EmailDetails:
     )
 
 
+async def name_of(visit: Visit, path: str, thing_id: UUID | None) -> str | None:
+    """Return the name of a thing of the API; its id where it is gone or has no name."""
+    if thing_id is None:
+        return None
+    thing = await visit.find(f"{path}/{thing_id}", shown=False)
+    return str((thing and thing.get("name")) or thing_id)
+
+
+def in_words(machine: str) -> str:
+    """Return the name of a machine as people read it."""
+    return machine.replace("_", " ").capitalize() if "_" in machine else machine
+
+
 def header_fields(email: Mapping[str, Any], origin: EmailOrigin | None) -> list[tuple[str, str]]:
     """Return the header fields that the email was accepted with, in the order in which they are written."""
     lists = [("To", "to"), ("Cc", "cc"), ("Reply-To", "reply_to")]

@@ -13,6 +13,7 @@ from pillarbox.dashboard.frame.screen_table import NavigationEntry
 from pillarbox.dashboard.frame.screens import screen
 from pillarbox.dashboard.frame.visit import Visit, with_query
 from pillarbox.emails.search.filters import SOURCES, EmailFilter
+from pillarbox.emails.search.recent_changes import digest_of_emails
 from pillarbox.kernel.http.request import Html, Reply
 from pillarbox.kernel.wire.instants import iso_style
 from pillarbox.kernel.wire.problems import Invalid
@@ -62,6 +63,7 @@ async def emails_page(
     """Show the list, filtered by the parameters of the address. `results` are those of an act on several
     emails, `done` is the text of those without a problem."""
     given = given_filters(visit)
+    digest = await digest_of_emails(visit.db, None)
     if not any(given.values()):
         page = await list_page(visit, "/emails", HERE)
         rows, paging = page.rows, page.paging
@@ -75,6 +77,7 @@ async def emails_page(
         status=status,
         problem=problem,
         emails=rows,
+        digest=digest,
         paging=paging,
         given=given,
         is_filtered=any(given.values()),

@@ -1,6 +1,7 @@
 """Tells an open page that what it shows has changed, by server-sent events: one stream for each page.
 
-The page names the kind of things that it shows, and may name one of them. A stream asks twice a second for
+The page names the kind of things that it shows, and may name one of them, and the digest of when it was
+drawn: what changed before the stream began is told at once. A stream asks twice a second for
 their digest; streams of one team that show the same share the statement. It ends by itself after `LONGEST`,
 with the session, and when the server closes; browsers then ask again. A process holds a bounded number of
 streams for each team and in all.
@@ -92,13 +93,14 @@ class LiveStreams:
         if self._is_closing or self._open[team_id] >= MOST_OF_TEAM or self._open.total() >= MOST_STREAMS:
             raise ServerOverloaded("Too many pages are open. Reload the page to see what changed.")
 
-    async def events(self, request: Request, subject: LiveSubject) -> AsyncIterator[bytes]:
-        """Yield the events of a stream; it counts from its first event on."""
+    async def events(self, request: Request, subject: LiveSubject, seen: str | None) -> AsyncIterator[bytes]:
+        """Yield the events of a stream; it counts from its first event on. `seen` is the digest that its page
+        was drawn with."""
         team_id = subject.team_id
         self._open[team_id] += 1
         try:
             last = await self._digest(subject)
-            yield NOTHING
+            yield NOTHING if seen is None or last is None or last == seen else CHANGE
             for look in range(1, LONGEST):
                 await self._clock.sleep(EVERY)
                 if self._is_closing or request.is_client_gone():
@@ -144,7 +146,7 @@ async def _has_session(request: Request, team_id: UUID) -> bool:
     "GET",
     "/dashboard/live",
     needs=Access.PUBLIC,
-    query={"of": Literal["emails", "received", "webhooks", "logs", "domains"], "id": UUID},
+    query={"of": Literal["emails", "received", "webhooks", "logs", "domains"], "id": UUID, "seen": str},
     summary="The stream that tells a page of changes",
     also=(303,),
     problems=(422, 503),
@@ -162,4 +164,4 @@ async def stream(request: Request) -> Reply[OctetsAnswer]:
     streams = request.use(LiveStreams)
     streams.check(visitor.team_id)
     subject = LiveSubject(visitor.team_id, kind, None if thing is None else UUID(thing))
-    return Reply(streams.events(request, subject), headers=headers, media=MEDIA)
+    return Reply(streams.events(request, subject, request.query.text("seen")), headers=headers, media=MEDIA)

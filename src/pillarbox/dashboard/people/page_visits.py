@@ -34,7 +34,7 @@ from pillarbox.kernel.observability.request_log import READS
 from pillarbox.kernel.postgres import time_limit
 from pillarbox.kernel.postgres.database import GONE
 from pillarbox.kernel.security.rate_limit import Windows, key_for
-from pillarbox.kernel.wire.problems import NotFound, Problem, RateLimited
+from pillarbox.kernel.wire.problems import NotAUuid, NotFound, Problem, RateLimited
 from pillarbox.people import sessions
 from pillarbox.people.audit import Actor
 from pillarbox.people.roles import Right
@@ -228,7 +228,7 @@ def failure_page(request: Request, problem: Problem) -> Reply[Html]:
     """Return the page that a browser sees of a request that came to no page."""
     _use_language_of(request)
     link = ("/", t("missing.link"))
-    if problem.status in (404, 405):
+    if problem.status in (404, 405) or isinstance(problem, NotAUuid):
         return _problem_page(problem, t("missing.title"), t("missing.text"), link)
     return _problem_page(problem, *problem_texts(problem), link)
 
