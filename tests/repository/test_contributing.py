@@ -36,7 +36,12 @@ MATRIX = "tests/api/test_cross_team.py::test_every_route_has_what_the_matrix_nee
 MIGRATION = "src/pillarbox/schema/migrations/NNNN_color_of_topics.sql"
 FIELD_TEST = "tests/api/test_topic_example.py"
 SCREEN_TEST = "tests/dashboard/test_example_screens.py"
-SCREEN_TESTS = (SCREEN_TEST, "tests/people/test_texts.py", "tests/dashboard/test_screen_matrix.py")
+SCREEN_TESTS = (
+    SCREEN_TEST,
+    "tests/people/test_texts.py",
+    "tests/people/test_languages.py",
+    "tests/dashboard/test_screen_matrix.py",
+)
 SHOWS = """
 from pillarbox.application import SLICES
 from pillarbox.dashboard.frame.screen_table import screens_of
