@@ -26,6 +26,7 @@ from pillarbox.kernel.http.routing import Route, RouteTable
 from pillarbox.kernel.process.offload import in_thread_if_large
 from pillarbox.kernel.wire.problems import Problem
 from pillarbox.logs.masking import masked_response
+from pillarbox.people.audit import Act
 from pillarbox.people.roles import Right
 
 HERE: Final = "/dashboard/request"
@@ -202,6 +203,8 @@ async def _answer(visit: Visit, operation: Operation, values: RequestValues) -> 
     began = time.perf_counter()
     try:
         reply = await visit.ask(operation.method, path, query, body, headers)
+        if operation.method != "GET":
+            visit.has_acted(f"{operation.method} {path}", Act.REQUEST_SENT)
     except ClientGone:
         raise
     except Exception as failure:

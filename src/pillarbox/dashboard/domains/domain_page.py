@@ -52,12 +52,24 @@ async def show(visit: Visit) -> Reply[Html]:
     return await domain_page(visit)
 
 
-@act(f"{ONE}/verify", title="domain.verify", right=Right.MANAGE, back=HERE)
+@act(
+    f"{ONE}/verify",
+    title="domain.verify",
+    right=Right.MANAGE,
+    back=HERE,
+    records=Act.DOMAIN_CHECK_ASKED,
+)
 async def verify(visit: Visit, _: Form) -> Reply[Html]:
     return await _done(visit, "verify", "domain_verifying")
 
 
-@act(f"{ONE}/claim/verify", title="domain.claim.verify", right=Right.MANAGE, back=HERE)
+@act(
+    f"{ONE}/claim/verify",
+    title="domain.claim.verify",
+    right=Right.MANAGE,
+    back=HERE,
+    records=Act.DOMAIN_CLAIM_CHECK_ASKED,
+)
 async def verify_claim(visit: Visit, _: Form) -> Reply[Html]:
     return await _done(visit, "claim/verify", "claim_verifying")
 
@@ -172,6 +184,7 @@ def _advice(advice: Advice) -> tuple[str, str]:
 async def _done(visit: Visit, what: str, done: str) -> Reply[Html]:
     try:
         await visit.post(f"{_api(visit)}/{what}")
+        visit.has_acted((await visit.get(_api(visit), shown=False))["name"])
     except Problem as problem:
         if problem.status == 404:
             raise

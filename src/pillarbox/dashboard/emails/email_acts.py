@@ -19,6 +19,7 @@ from pillarbox.kernel.http.request import Html, Reply
 from pillarbox.kernel.storage.blobs import BlobStore
 from pillarbox.kernel.wire.problems import Forbidden, Invalid, Problem
 from pillarbox.kernel.wire.uuids import well_formed
+from pillarbox.people.audit import Act
 
 MOST_CANCELED: Final = 100
 MOST_RESENT: Final = 20
@@ -36,7 +37,7 @@ class EmailResult(NamedTuple):
     problem: str | None
 
 
-@act(f"{HERE}/cancel", title="emails.cancel", back=HERE)
+@act(f"{HERE}/cancel", title="emails.cancel", back=HERE, records=Act.EMAILS_CANCELED)
 async def cancel(visit: Visit, form: Form) -> Reply[Html]:
     """Cancel the chosen emails that are scheduled."""
 
@@ -46,7 +47,7 @@ async def cancel(visit: Visit, form: Form) -> Reply[Html]:
     return await _each(visit, form, cancel_one, MOST_CANCELED, "emails_canceled")
 
 
-@act(f"{HERE}/resend", title="emails.resend", back=HERE)
+@act(f"{HERE}/resend", title="emails.resend", back=HERE, records=Act.EMAILS_RESENT)
 async def resend(visit: Visit, form: Form) -> Reply[Html]:
     """Send the chosen emails once more. A form that is sent twice sends each of them once."""
     key = form.get("key")
@@ -108,6 +109,9 @@ async def _each(
     if len(ids) > limit:
         return await emails_page(visit, status=422, problem=t("emails.too_many", count=limit))
     results = [EmailResult(email_id, await _problem_of(work, email_id)) for email_id in ids]
+    done_ids = [result.email_id for result in results if result.problem is None]
+    if done_ids:
+        visit.has_acted(done_ids[0], count=len(done_ids))
     if all(result.problem is None for result in results):
         return visit.to(HERE, done=done)
     refused = sum(result.problem is not None for result in results)

@@ -30,6 +30,7 @@ from pillarbox.emails.search.recent_changes import digest_of_emails
 from pillarbox.kernel.http.request import Html, Reply
 from pillarbox.kernel.wire.email_address import email_address
 from pillarbox.kernel.wire.problems import Problem
+from pillarbox.people.audit import Act
 from pillarbox.suppressions import changes
 from pillarbox.timeline.rules import EventDetail
 
@@ -84,7 +85,7 @@ async def frame(visit: Visit) -> Reply[Html]:
     return await mail_frame(visit, email["html"] or "")
 
 
-@act(f"{ONE}/cancel", title="emails.cancel", back=HERE)
+@act(f"{ONE}/cancel", title="emails.cancel", back=HERE, records=Act.EMAILS_CANCELED)
 async def cancel(visit: Visit, _: Form) -> Reply[Html]:
     try:
         await visit.post(f"{_api(visit)}/cancel")

@@ -17,6 +17,7 @@ from pillarbox.emails.permitted_senders import PermittedSenders
 from pillarbox.kernel.http.request import Html, Reply
 from pillarbox.kernel.wire.problems import NotFound, Problem
 from pillarbox.kernel.wire.uuids import well_formed
+from pillarbox.people.audit import Act
 from pillarbox.people.roles import Right
 
 HERE: Final = "/dashboard/send"
@@ -65,7 +66,7 @@ async def show(visit: Visit) -> Reply[Html]:
     return await form_page(visit, SendValues(fields, template, {}, _new_key(visit)))
 
 
-@act(HERE, title="send.title", back=HERE, limit=LARGEST_FORM)
+@act(HERE, title="send.title", back=HERE, records=Act.EMAILS_SENT, limit=LARGEST_FORM)
 async def send(visit: Visit, form: Form) -> Reply[Html]:
     """Send the email and show it; an error shows the form with what was typed."""
     given = typed(visit, form)
@@ -76,6 +77,7 @@ async def send(visit: Visit, form: Form) -> Reply[Html]:
         if problem.status == 409:
             given = SendValues(given.fields, given.template, given.variables, _new_key(visit))
         return await form_page(visit, given, status=problem.status, problem=problem.message)
+    visit.has_acted(answer["id"])
     return visit.to(f"{EMAILS}/{answer['id']}", done="email_sent")
 
 

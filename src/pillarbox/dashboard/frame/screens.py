@@ -11,10 +11,14 @@ from pillarbox.dashboard.people.page_visits import FORM_BYTES, Form, form, page
 from pillarbox.kernel.http.maintenance import Maintenance
 from pillarbox.kernel.http.request import Html, Reply, Request
 from pillarbox.kernel.wire.problems import Problem
+from pillarbox.people.audit import Act, recorded_acts
 from pillarbox.people.roles import Right
 from pillarbox.people.visitors import Visitor
 
 ScreenHandler = Callable[[Visit], Coroutine[Any, Any, Reply[Html]]]
+DONE = 303
+"""The status of the answer to a form that was done: the browser goes on to a screen."""
+
 ActHandler = Callable[[Visit, Form], Coroutine[Any, Any, Reply[Html]]]
 
 
@@ -93,6 +97,7 @@ def act(
     *,
     title: str,
     back: str,
+    records: Act | None = None,
     right: Right = Right.USE,
     for_operators: bool = False,
     confirm: bool = False,
@@ -104,6 +109,10 @@ def act(
 
     `back` is the screen to return to from a login; `confirm` asks for a recent login first, and `keeps` names
     the fields that are filled in again after it. `limit` bounds the form's octets.
+
+    `records` is what the log of acts says afterwards, unless the act has recorded something itself. Without
+    it the act records all that it does, or changes nothing. An act is done if it answers with a redirect or
+    calls `Visit.has_acted`.
     """
     mark = form(
         "POST",
@@ -124,9 +133,15 @@ def act(
             try:
                 if maintenance is not None and not for_operators:
                     maintenance.check()
-                return await handler(visit, fields)
+                with recorded_acts() as acts:
+                    reply = await handler(visit, fields)
             except Problem as problem:
-                return await visit.failed(problem)
+                reply = await visit.failed(problem)
+                acts = []
+            what = visit.acted.what or records if visit.acted else records if reply.status == DONE else None
+            if what is not None and not acts:
+                await visit.record(what, team_id=None if for_operators else visitor.team_id)
+            return reply
 
         done.__module__, done.__qualname__, done.__name__ = _names_of(handler)
         return mark(done)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from urllib.parse import quote, urlencode
 from uuid import UUID
 
@@ -19,7 +19,7 @@ from pillarbox.kernel.http.pipeline import Api, RouteCall
 from pillarbox.kernel.http.request import Html, Reply, Request
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.problems import Forbidden, NotFound, Problem
-from pillarbox.people.audit import Actor
+from pillarbox.people.audit import Act, Actor, record
 from pillarbox.people.roles import Right
 from pillarbox.people.visitors import Visitor
 
@@ -34,10 +34,19 @@ FILE_POLICY: Final = (
 _encode = msgspec.json.Encoder().encode
 
 
+class ActNote(NamedTuple):
+    """What a form has done: to what, and what else the log of acts says. `what` is None where the form's mark
+    says it."""
+
+    target: str | None
+    what: Act | None
+    details: Mapping[str, object]
+
+
 class Visit:
     """The request of a screen with its visitor. `calls` are the calls of the API that it made so far."""
 
-    __slots__ = ("calls", "path", "request", "title", "visitor")
+    __slots__ = ("acted", "calls", "path", "request", "title", "visitor")
 
     def __init__(self, request: Request, visitor: Visitor, path: str, title: str) -> None:
         self.request = request
@@ -45,6 +54,7 @@ class Visit:
         self.path = path
         self.title = title
         self.calls: list[ApiExample] = []
+        self.acted: ActNote | None = None
 
     # The team ---------------------------------------------------------------------------------------
 
@@ -70,6 +80,23 @@ class Visit:
     def actor(self) -> Actor:
         """The visitor as the log of acts names them."""
         return actor_of(self.request, self.visitor)
+
+    def has_acted(self, target: str | None, what: Act | None = None, **details: object) -> None:
+        """Note that something was done, for the log of acts."""
+        self.acted = ActNote(target, what, details)
+
+    async def record(self, what: Act, *, team_id: UUID | None) -> None:
+        """Record an act of the visitor, with what `has_acted` noted, else with the ids of the path."""
+        note = self.acted or ActNote("/".join(self.request.params.values()) or None, None, {})
+        await record(
+            self.pool,
+            self.request.at,
+            what,
+            team_id=team_id,
+            actor=self.actor,
+            target=note.target,
+            details=note.details or None,
+        )
 
     def may(self, right: Right) -> bool:
         """Return whether the visitor has the right in the team."""

@@ -26,6 +26,7 @@ from pillarbox.doctor.verification import VerifiedInstallation, verified
 from pillarbox.kernel.http.request import Html, Reply
 from pillarbox.kernel.postgres import connection_limits
 from pillarbox.kernel.security.secrets import KeyRing
+from pillarbox.people.audit import Act
 
 HERE: Final = "/dashboard/installation/examination"
 GAPS: Final = 100
@@ -43,7 +44,14 @@ async def index(visit: Visit) -> Reply[Html]:
     return await examination_page(visit)
 
 
-@act(f"{HERE}/doctor", title="operator.examination.run_doctor", back=HERE, for_operators=True, confirm=True)
+@act(
+    f"{HERE}/doctor",
+    title="operator.examination.run_doctor",
+    back=HERE,
+    records=Act.INSTALLATION_EXAMINED,
+    for_operators=True,
+    confirm=True,
+)
 async def run_doctor(visit: Visit, _: Form) -> Reply[Html]:
     """Begin the checks of `pillarbox doctor` in the background and show the screen again, which shows their
     result; 409 while a run goes on."""
@@ -65,7 +73,14 @@ async def run_doctor(visit: Visit, _: Form) -> Reply[Html]:
     return await _begun(visit, ExaminationKind.DOCTOR, work)
 
 
-@act(f"{HERE}/verify", title="operator.examination.run_verify", back=HERE, for_operators=True, confirm=True)
+@act(
+    f"{HERE}/verify",
+    title="operator.examination.run_verify",
+    back=HERE,
+    records=Act.INSTALLATION_VERIFIED,
+    for_operators=True,
+    confirm=True,
+)
 async def run_verify(visit: Visit, _: Form) -> Reply[Html]:
     """Begin what `pillarbox verify --no-collect` does."""
     facts, pool, ring = visit.request.use(InstallationFacts), visit.pool, visit.request.use(KeyRing)

@@ -53,7 +53,7 @@ async def add(visit: Visit) -> Reply[Html]:
     return await _add_page(visit, "")
 
 
-@act(ADD, title="suppressions.add", back=ADD)
+@act(ADD, title="suppressions.add", back=ADD, records=Act.SUPPRESSIONS_ADDED)
 async def create(visit: Visit, form: Form) -> Reply[Html]:
     """Suppress the addresses of the field, all or none of them."""
     text = form.get("addresses")
@@ -64,6 +64,7 @@ async def create(visit: Visit, form: Form) -> Reply[Html]:
         await visit.post("/suppressions/batch/add", {"emails": addresses})
     except Problem as refused:
         return await _add_page(visit, text, status=refused.status, problem=refused.message)
+    visit.has_acted(addresses[0], count=len(addresses))
     return visit.to(HERE, done="suppressions_added")
 
 

@@ -15,6 +15,7 @@ from pillarbox.dashboard.webhooks.webhook_list import HERE
 from pillarbox.dashboard.webhooks.webhook_page import ONE
 from pillarbox.kernel.http.request import Html, Reply
 from pillarbox.kernel.wire.problems import Problem
+from pillarbox.people.audit import Act
 from pillarbox.people.roles import Right
 from pillarbox.webhooks import wire
 from pillarbox.webhooks.log import milliseconds_of
@@ -39,7 +40,13 @@ async def show(visit: Visit) -> Reply[Html]:
     return await event_page(visit)
 
 
-@act(f"{EVENT}/replay", title="hook_event.replay", back=HERE, right=Right.MANAGE)
+@act(
+    f"{EVENT}/replay",
+    title="hook_event.replay",
+    back=HERE,
+    right=Right.MANAGE,
+    records=Act.WEBHOOK_EVENTS_REPLAYED,
+)
 async def replay(visit: Visit, _: Form) -> Reply[Html]:
     """Send the event once more."""
     try:

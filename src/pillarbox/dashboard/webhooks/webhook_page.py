@@ -14,6 +14,7 @@ from pillarbox.dashboard.texts import t
 from pillarbox.dashboard.webhooks.webhook_list import HERE, kind_groups, secret_page
 from pillarbox.kernel.http.request import Html, Reply
 from pillarbox.kernel.wire.problems import Problem
+from pillarbox.people.audit import Act
 from pillarbox.people.roles import Right
 from pillarbox.webhooks import wire
 from pillarbox.webhooks.kinds import KINDS
@@ -88,7 +89,13 @@ async def delete(visit: Visit, form: Form) -> Reply[Html]:
     return visit.to(HERE, done="webhook_deleted")
 
 
-@act(f"{ONE}/test", title="webhook.test", back=HERE, right=Right.MANAGE)
+@act(
+    f"{ONE}/test",
+    title="webhook.test",
+    back=HERE,
+    right=Right.MANAGE,
+    records=Act.WEBHOOK_SAMPLE_SENT,
+)
 async def send_sample(visit: Visit, form: Form) -> Reply[Html]:
     """Send a sample event to this webhook alone."""
     kind = form.get("kind")
@@ -102,7 +109,13 @@ async def send_sample(visit: Visit, form: Form) -> Reply[Html]:
     return visit.to(f"{_here(visit)}/events/{wire.shown_event(event_id)}", done="webhook_sample")
 
 
-@act(f"{ONE}/replay", title="webhook.replay_failed", back=HERE, right=Right.MANAGE)
+@act(
+    f"{ONE}/replay",
+    title="webhook.replay_failed",
+    back=HERE,
+    right=Right.MANAGE,
+    records=Act.WEBHOOK_EVENTS_REPLAYED,
+)
 async def replay_failed(visit: Visit, form: Form) -> Reply[Html]:
     """Send the events of a period that failed once more, the newest `MOST_REPLAYED` of them."""
     period = PERIODS.get(form.get("period"), PERIODS["24h"])

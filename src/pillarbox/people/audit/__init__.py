@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
@@ -95,11 +97,22 @@ class Act(Enum):
     DOMAIN_KEY_ROTATED = "domain.key_rotated"
     DOMAIN_TRUSTED = "domain.trusted"
     DOMAIN_DELETED = "domain.deleted"
+    DOMAIN_CHECK_ASKED = "domain.check_asked"
+    DOMAIN_CLAIM_CHECK_ASKED = "domain.claim_check_asked"
     WEBHOOK_CREATED = "webhook.created"
     WEBHOOK_CHANGED = "webhook.changed"
     WEBHOOK_SECRET_ROTATED = "webhook.secret_rotated"  # noqa: S105 - not a secret
     WEBHOOK_DELETED = "webhook.deleted"
+    WEBHOOK_SAMPLE_SENT = "webhook.sample_sent"
+    WEBHOOK_EVENTS_REPLAYED = "webhook.events_replayed"
     UNSUBSCRIBE_PAGE_CHANGED = "unsubscribe_page.changed"
+    EMAILS_SENT = "emails.sent"
+    EMAILS_RESENT = "emails.resent"
+    EMAILS_CANCELED = "emails.canceled"
+    REQUEST_SENT = "request.sent"
+    INSTALLATION_EXAMINED = "installation.examined"
+    INSTALLATION_VERIFIED = "installation.verified"
+    SUPPRESSIONS_ADDED = "suppressions.added"
     SUPPRESSIONS_REMOVED = "suppressions.removed"
     SUPPRESSIONS_EXPORTED = "suppressions.exported"
     CONTACTS_EXPORTED = "contacts.exported"
@@ -137,6 +150,20 @@ OPERATOR: Final = Actor(name="operator")
 """The person at the command line."""
 
 
+_acts: ContextVar[list[Act] | None] = ContextVar("acts", default=None)
+
+
+@contextmanager
+def recorded_acts() -> Iterator[list[Act]]:
+    """Return a list to which each act is added that is recorded within, by its tasks too."""
+    acts: list[Act] = []
+    token = _acts.set(acts)
+    try:
+        yield acts
+    finally:
+        _acts.reset(token)
+
+
 async def record(
     conn: Source,
     now: datetime,
@@ -164,6 +191,9 @@ async def record(
         plain(actor.user_agent),
         None if details is None else json.dumps(dict(details), default=str),
     )
+    acts = _acts.get()
+    if acts is not None:
+        acts.append(what)
 
 
 async def record_call(

@@ -57,7 +57,7 @@ class AuditFilter:
     until: datetime | None = None
 
 
-# What a key or a program is called is kept: it may be gone when somebody reads the entry.
+# What a key, a program or a person is called is kept: it may be gone when somebody reads the entry.
 INSERT = """
     INSERT INTO audit_entries (team_id, id, at, what, person_id, key_id, grant_id, actor, target, address,
                                user_agent, details)
@@ -66,7 +66,10 @@ INSERT = """
                      (SELECT k.name FROM api_keys k WHERE k.team_id = $1 AND k.id = $6),
                      (SELECT g.client ->> 'name'
                         FROM oauth_grants g
-                       WHERE g.team_id = $1 AND g.id = $7)),
+                       WHERE g.team_id = $1 AND g.id = $7),
+                     (SELECT p.email
+                        FROM people p
+                       WHERE p.id = $5 AND $6::uuid IS NULL AND $7::uuid IS NULL)),
             $9, $10, $11, $12::json)
 """
 

@@ -1,0 +1,133 @@
+"""What people do on screens is in the log of acts: made from the pages, so a new form is in it by itself."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+from uuid import uuid4
+
+import pytest
+from dashboard.test_page_rights import asked_of_members, path_in
+
+from kit.people import an_operator, logged_in
+from kit.world import Team, World
+from pillarbox.kernel.http.routing import Route
+
+HTML: Final = "<p>Twelve lanterns.</p>"
+FIELDS: Final[dict[str, dict[str, Any]]] = {
+    "/team/name": {"name": "Quay"},
+    "/team/members/{member_id}/role": {"role": "viewer"},
+    "/team/invitations": {"email": "x@quay.example", "role": "viewer"},
+    "/team/keys": {"name": "printer", "permission": "full_access"},
+    "/dashboard/unsubscribe-page": {"button_color": "#123456"},
+    "/dashboard/installation/queue/pause": {"domain": "quay.example"},
+    "/dashboard/installation/queue/resume": {"domain": "quay.example"},
+    "/dashboard/installation/teams/{team_id}/limits": {"daily_quota": "100", "monthly_quota": "2000"},
+    "/dashboard/webhooks": {"endpoint": "https://hooks.harbor.example/in", "event": "email.bounced"},
+    "/dashboard/webhooks/{webhook_id}/edit": {
+        "endpoint": "https://hooks.harbor.example/new",
+        "event": "email.bounced",
+    },
+    "/dashboard/webhooks/{webhook_id}/status": {"status": "disabled"},
+    "/dashboard/webhooks/{webhook_id}/test": {"kind": "email.bounced"},
+    "/dashboard/webhooks/{webhook_id}/replay": {"period": "30d"},
+    "/dashboard/domains/add": {"name": "pier.example", "custom_return_path": "send", "sending": "on"},
+    "/dashboard/domains/{domain_id}/settings": {"open_tracking": "on", "sending": "on"},
+    "/dashboard/suppressions/add": {"addresses": "ada@quay.example, ben@quay.example"},
+    "/dashboard/send": {
+        "from": "hello@harbor.example",
+        "to": "ada@quay.example",
+        "subject": "Hello",
+        "text": "Hello.",
+        "key": str(uuid4()),
+    },
+    "/dashboard/request": {
+        "operation": "post-suppressions",
+        "confirmed": "yes",
+        "body": '{"email": "ada@quay.example"}',
+    },
+}
+"""The fields of forms that need some."""
+
+FIRST: Final = {
+    "/dashboard/installation/queue/resume": "/dashboard/installation/queue/pause",
+    "/dashboard/installation/teams/{team_id}/unblock": "/dashboard/installation/teams/{team_id}/block",
+}
+"""Forms that are sent before: what they do is undone."""
+
+CHANGES_NOTHING: Final = {
+    "/dashboard/unsubscribe-page/html": "shows a page",
+    "/dashboard/webhooks/signature": "checks a signature",
+    "/dashboard/first-steps/hide": "is about one person's overview",
+}
+ELSEWHERE: Final = {
+    "/dashboard/installation/queue/retry": "tests/dashboard/test_installation_screens.py",
+    "/dashboard/installation/queue/drop": "tests/dashboard/test_installation_screens.py",
+    "/team/keys/{api_key_id}/keep": "tests/oauth",
+    "/dashboard/domains/claim": "tests/people/test_acts_of_callers.py",
+    "/dashboard/domains/{domain_id}/claim/verify": "like the check of a domain",
+}
+"""Forms that need what other tests make."""
+
+
+async def what_is_chosen(team: Team, path: str) -> dict[str, Any]:
+    """Return the fields of a form that is about things of the team."""
+    if path in ("/dashboard/emails/cancel", "/dashboard/emails/{email_id}/cancel"):
+        return {"id": await team.send(to="ada@quay.example", html=HTML, scheduled_at="in 3 days")}
+    if path == "/dashboard/emails/resend":
+        return {"id": await team.send(to="ada@quay.example", html=HTML), "key": str(uuid4())}
+    if path == "/dashboard/suppressions/remove":
+        return {"id": (await team.post("/suppressions", {"email": "x@quay.example"})).json()["id"]}
+    return FIELDS.get(path, {})
+
+
+async def typed_name(team: Team, route: Route, path: str) -> dict[str, str]:
+    """Return what is typed before something is deleted."""
+    if not route.path.endswith(("{webhook_id}/delete", "{domain_id}/delete")):
+        return {}
+    answer = (await team.get(path.removeprefix("/dashboard").removesuffix("/delete"))).json()
+    return {"typed_name": answer.get("endpoint") or answer["name"]}
+
+
+FORMS: Final = [
+    route
+    for route, _ in asked_of_members()
+    if route.method == "POST" and route.path not in {**CHANGES_NOTHING, **ELSEWHERE}
+]
+
+
+@pytest.mark.parametrize("route", FORMS, ids=lambda route: route.path)
+async def test_each_form_leaves_a_line_with_the_one_who_sent_it(pillarbox: World, route: Route) -> None:
+    team = await pillarbox.team()
+    person = await an_operator(team, f"{uuid4().hex[:8]}@harbor.example")
+    browser = await logged_in(pillarbox, person)
+    fields = await what_is_chosen(team, route.path)
+    path = await path_in(team, route)
+    if route.path == "/dashboard/emails/{email_id}/cancel":
+        path = f"/dashboard/emails/{fields['id']}/cancel"
+    fields = {**fields, **await typed_name(team, route, path)}
+    await browser.get("/account")
+    if before := FIRST.get(route.path):
+        await browser.post(path.replace(route.path.rpartition("/")[2], before.rpartition("/")[2]), **fields)
+    known = await lines(pillarbox, person.email)
+    answer = await browser.post(path, **fields)
+    assert answer.status_code in (200, 303), answer.text[-2000:]
+    new = [line for line in await lines(pillarbox, person.email) if line not in known]
+    assert len(new) == 1, (route.path, new, answer.headers.get("location"), answer.text[-1500:])
+
+
+async def test_a_refused_form_leaves_no_line(pillarbox: World) -> None:
+    team = await pillarbox.team()
+    person = await an_operator(team, f"{uuid4().hex[:8]}@harbor.example")
+    browser = await logged_in(pillarbox, person)
+    await browser.get("/account")
+    known = await lines(pillarbox, person.email)
+    assert (await browser.post("/dashboard/suppressions/add", addresses="nobody")).status_code == 422
+    request = {"operation": "get-suppressions", "confirmed": "yes"}
+    assert (await browser.post("/dashboard/request", **request)).status_code == 200
+    assert await lines(pillarbox, person.email) == known
+
+
+async def lines(here: World, email: str) -> list[tuple[str, str]]:
+    """Return the acts in all teams of the person with this address, with their ids."""
+    rows = await here.pool.fetch("SELECT id, what FROM audit_entries WHERE actor = $1 ORDER BY id", email)
+    return [(str(row["id"]), row["what"]) for row in rows]
