@@ -6,8 +6,8 @@ from typing import Any, Final
 from uuid import uuid4
 
 import pytest
-from dashboard.test_page_rights import asked_of_members, path_in
 
+from dashboard.test_page_rights import asked_of_members, path_in
 from kit.people import an_operator, logged_in
 from kit.world import Team, World
 from pillarbox.kernel.http.routing import Route

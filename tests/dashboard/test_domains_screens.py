@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -15,6 +16,8 @@ import pytest
 from kit.domain_dns import Added, Place, checked
 from kit.people import Visit, a_person, logged_in, text_of
 from kit.world import Team
+from pillarbox.dashboard.domains.domain_page import dotless_host
+from pillarbox.domains.dns.zone import ZoneLine
 from pillarbox.people.roles import TeamRole
 
 LIST = "/dashboard/domains"
@@ -53,7 +56,7 @@ async def test_a_domain_is_added_and_verified(place: Place) -> None:
         assert record["value"].strip('"') in answer.text
     added = Added(place, place.team, await _full(place, domain["id"]))
     await added.publishes()
-    assert "Refresh in a few seconds" in (await sent(ada, one, f"{one}/verify")).text
+    assert "The result appears here" in (await sent(ada, one, f"{one}/verify")).text
     assert "Pending" in (await ada.get(one)).text
     await place.checks()
     assert "Verified" in (await ada.get(one)).text
@@ -69,6 +72,27 @@ async def test_a_wrong_record_is_shown_with_what_to_do(place: Place) -> None:
     shown = text_of(await (await browser(place.team)).get(f"{LIST}/{domain.id}"))
     assert "v=spf1 <b>include</b>:other.example -all" in shown
     assert "The SPF record at send.harbor.example lacks" in shown
+
+
+async def test_the_value_to_copy_keeps_the_record_that_is_there(place: Place) -> None:
+    domain = await place.adds(NAME)
+    await domain.publishes()
+    place.dns.put("send.harbor.example", "TXT", '"v=spf1 include:_spf.hosting.example -all"')
+    await domain.verifies()
+    await place.checks()
+    shown = await (await browser(place.team)).get(f"{LIST}/{domain.id}")
+    copied = [
+        value for value in re.findall(r"<code[^>]*>([^<]+)</code><button", shown.text) if "spf1" in value
+    ]
+    assert len(copied) == 1
+    assert re.fullmatch(r"v=spf1 a:\S+ include:_spf.hosting.example -all", copied[0])
+    assert "may have only one" in shown.text
+
+
+def test_a_host_without_a_dot_is_named() -> None:
+    assert dotless_host(ZoneLine("SPF", "send.harbor.example", "TXT", "v=spf1 a:vm ~all")) == "vm"
+    assert dotless_host(ZoneLine("SPF", "send.harbor.example", "MX", "vm", 10)) == "vm"
+    assert dotless_host(ZoneLine("SPF", "send.harbor.example", "TXT", "v=spf1 a:mx.vm.example ~all")) is None
 
 
 async def test_a_name_that_is_none_is_refused_and_kept(place: Place) -> None:
@@ -161,6 +185,7 @@ async def test_the_list_and_the_reputation_show_what_was_sent(place: Place) -> N
     page = text_of(await ada.get(f"{LIST}/{domain.id}/reputation"))
     assert "above" in page
     assert "Delivered, bounced and complained per day" in page
+    assert "Counts by provider begin on" in page
 
 
 async def test_viewers_see_and_change_nothing(place: Place) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 
 from kit.people import Visit, an_operator, heading, logged_in, text_of
 from kit.world import Team, World, world
+from pillarbox.dashboard.texts import t
 from pillarbox.doctor.examination_runs import ExaminationRunner
 
 GLANCE = "/dashboard/installation"
@@ -113,6 +115,9 @@ async def test_power_asks_for_a_recent_login_and_fills_the_form_in_again(
         await here.pool.execute("UPDATE person_sessions SET confirmed_at = now() - interval '1 day'")
         asked = await otto.post(f"{QUEUE}/pause", domain="quay.example", reason="new relay")
         assert asked.headers["location"].startswith("/confirm?to=")
+        assert f"You asked for: {t('operator.queue.pause')}." in text_of(
+            await otto.get(asked.headers["location"])
+        )
         assert await here.pool.fetchval("SELECT count(*) FROM paused") == 0
         shown = await otto.get(QUEUE)
         assert 'value="new relay"' in shown.text
@@ -250,9 +255,33 @@ async def test_a_run_that_goes_on_is_not_begun_twice(database_url: str, tmp_path
             "INSERT INTO examinations (kind, run_id, started_at, ends_by) "
             "VALUES ('verify', gen_random_uuid(), now(), now() + interval '1 minute')"
         )
-        assert "It runs" in text_of(await otto.get(EXAMINATION))
+        shown = await otto.get(EXAMINATION)
+        assert "It runs" in text_of(shown)
+        assert "data-poll" in shown.text
+        assert 'http-equiv="refresh"' in shown.text
         assert (await otto.post(f"{EXAMINATION}/verify")).status_code == 409
         await here.pool.execute("UPDATE examinations SET ends_by = now() - interval '1 second'")
         assert "Not finished" in text_of(await otto.get(EXAMINATION))
         assert (await otto.post(f"{EXAMINATION}/verify")).status_code == 303
         await here.app.need(ExaminationRunner).settled()
+
+
+async def test_a_healthy_run_says_what_else_it_found(database_url: str, tmp_path: Path) -> None:
+    async with installation(database_url, tmp_path) as (here, _, otto):
+        levels = ("warning", "warning", "skipped", "ok")
+        checks = [{"level": level, "title": "x", "found": "y", "step": None} for level in levels]
+        await here.pool.execute(
+            "INSERT INTO examinations (kind, run_id, started_at, ends_by, finished_at, is_healthy, result) "
+            "VALUES ('doctor', gen_random_uuid(), now(), now(), now(), true, $1)",
+            json.dumps({"checks": checks}),
+        )
+        shown = text_of(await otto.get(EXAMINATION))
+        assert "No problem 2 warnings 1 not looked at" in shown
+
+
+async def test_settings_are_found_by_their_meaning(database_url: str, tmp_path: Path) -> None:
+    async with installation(database_url, tmp_path) as (_, _, otto):
+        shown = text_of(await otto.get("/dashboard/installation/settings?find=private"))
+        assert "--allow-private" in shown
+        assert "--hostname" not in shown
+        assert "No setting fits" in text_of(await otto.get("/dashboard/installation/settings?find=zebra"))

@@ -85,6 +85,21 @@ async def test_the_file_has_a_row_for_each_day_and_domain(here: World) -> None:
     assert int(row["received"]) >= 4
 
 
+async def test_the_file_has_the_period_before_in_columns_of_its_own(here: World) -> None:
+    team = await here.team("Harbor")
+    await some_mail(team)
+    ada = await browser(team)
+    today = team.world.clock.now().date()
+    for split in ("", "by=domain&"):
+        answer = await ada.get(f"{HERE}/csv?{split}span=7d&compare=yes")
+        rows = list(csv.DictReader(StringIO(answer.text)))
+        assert f"-{today}.csv" in answer.headers["content-disposition"]
+        last = rows[-1]
+        assert int(last["received"]) >= 4
+        assert last["received_before"] in ("", "0")
+        assert last["period_before"] < last["period"]
+
+
 async def test_nothing_of_another_team_is_counted(here: World) -> None:
     team = await here.team("Harbor")
     await some_mail(team)

@@ -97,10 +97,21 @@ async def test_what_failed_is_listed_and_sent_once_more(here: World) -> None:
     place = f"/dashboard/webhooks/{subject.id}"
     shown = await ada.get(f"{place}?state=failed")
     assert shown.text.count("/events/msg_") == 2
-    await ada.follow(await ada.post(f"{place}/replay", period="24h"))
+    done = await ada.follow(await ada.post(f"{place}/replay", period="24h"))
+    assert "Failed events that are sent once more: 2." in text_of(done)
+    assert done.text.count("/events/msg_") == 2
     assert len([row for row in await subject.owed() if row["replay"].int]) == 2
     again = await ada.post(f"{place}/replay", period="nonsense")
-    assert again.headers["location"] == f"{place}?done=webhook_replayed"
+    assert again.headers["location"] == f"{place}?state=failed&replayed=2"
+
+
+async def test_a_refused_address_names_the_setting(here: World) -> None:
+    team = await here.team("Harbor")
+    subject, ada = await failed_hook(team), await browser(team)
+    event = (await subject.events())[0]
+    await subject.attempt(event["id"], 0, "address not allowed")
+    shown = await ada.get(f"/dashboard/webhooks/{subject.id}/events/{event['id']}")
+    assert "--allow-private" in shown.text
 
 
 async def test_nothing_is_sent_where_nothing_failed(here: World) -> None:

@@ -128,7 +128,7 @@
 
   // Live: the server says that something changed; the parts marked as live are fetched anew.
   const live = document.body.dataset.live;
-  if (live && window.EventSource) {
+  {
     let waiting = false, again = false;
     const renew = async () => {
       if (waiting) { again = true; return; }
@@ -151,9 +151,18 @@
         if (again) { again = false; setTimeout(renew, 500); }
       }
     };
-    const source = new EventSource(live);
-    source.addEventListener("change", renew);
-    source.addEventListener("end", () => source.close());
-    addEventListener("pagehide", () => source.close());
+    if (live && window.EventSource) {
+      const source = new EventSource(live);
+      source.addEventListener("change", renew);
+      source.addEventListener("end", () => source.close());
+      addEventListener("pagehide", () => source.close());
+    }
+    // A part that waits for the end of some work asks for itself every second until it is there.
+    const poll = async () => {
+      if (!document.querySelector("[data-poll]")) return;
+      await renew().catch(() => {});
+      setTimeout(poll, 1000);
+    };
+    setTimeout(poll, 300);
   }
 })();

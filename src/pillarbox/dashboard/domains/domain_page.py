@@ -17,7 +17,9 @@ from pillarbox.domains import keys
 from pillarbox.domains.checks.report import DomainReport, ReportedRecord, report_of
 from pillarbox.domains.context import DomainContext
 from pillarbox.domains.dns.advice import Advice
-from pillarbox.domains.dns.zone import UNCHECKED, nsupdate_script, snippet
+from pillarbox.domains.dns.advice_values import merged_spf
+from pillarbox.domains.dns.matching import SPF_VERSION
+from pillarbox.domains.dns.zone import UNCHECKED, ZoneLine, nsupdate_script, snippet
 from pillarbox.domains.installation import MailInstallation
 from pillarbox.domains.keys import KeyState
 from pillarbox.kernel.http.request import Html, Reply
@@ -31,7 +33,8 @@ TEXT: Final = "text/plain; charset=utf-8"
 
 
 class RecordRow(NamedTuple):
-    """One record as the screen shows it. `status` is a state, or None where `note` says all there is."""
+    """One record as the screen shows it. `status` is a state, or None where `note` says all there is.
+    `merges` names the value that is wanted, where `value` joins it to a record that is there already."""
 
     purpose: str
     type: str
@@ -41,6 +44,8 @@ class RecordRow(NamedTuple):
     priority: int | None
     status: str | None
     note: str
+    merges: str | None
+    dotless: str | None
     seen: Sequence[str]
     server: str
     seen_at: str | None
@@ -159,15 +164,18 @@ async def domain_page(visit: Visit, *, status: int = 200, problem: str | None = 
 def record_row(record: ReportedRecord) -> RecordRow:
     """Return a record with what was seen of it."""
     line, result = record.line, record.result
+    merged = merged_spf(() if result is None else result.found, line.value) if is_spf(line) else None
     return RecordRow(
         purpose=line.purpose,
         type=line.type,
         label=record.label,
         owner=line.owner,
-        value=line.value,
+        value=merged or line.value,
         priority=line.priority,
         status=None if line.status == UNCHECKED else line.status,
         note=translated(line.note),
+        merges=line.value if merged not in (None, line.value) else None,
+        dotless=dotless_host(line),
         seen=() if result is None else result.found,
         server="" if result is None else result.where,
         seen_at=None if result is None else result.at,
@@ -179,6 +187,19 @@ def record_row(record: ReportedRecord) -> RecordRow:
 
 def _advice(advice: Advice) -> tuple[str, str]:
     return translated(advice.problem), translated(advice.step)
+
+
+def is_spf(line: ZoneLine) -> bool:
+    """Return whether the record is an SPF record."""
+    return line.type == "TXT" and line.value.startswith(f"{SPF_VERSION} ")
+
+
+def dotless_host(line: ZoneLine) -> str | None:
+    """Return the host of an MX or SPF record that has no dot in its name: nobody else finds it in DNS."""
+    hosts = [line.value] if line.type == "MX" else []
+    if is_spf(line):
+        hosts = [term.partition(":")[2] for term in line.value.split() if term.startswith("a:")]
+    return next((host for host in hosts if "." not in host), None)
 
 
 async def _done(visit: Visit, what: str, done: str) -> Reply[Html]:

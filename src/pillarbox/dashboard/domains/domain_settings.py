@@ -19,7 +19,7 @@ from pillarbox.dashboard.texts.number_format import number
 from pillarbox.domains.checks.report import DomainReport
 from pillarbox.kernel.http.request import Html, Reply
 from pillarbox.kernel.wire.problems import Problem
-from pillarbox.metrics.providers.counting import by_provider
+from pillarbox.metrics.providers.counting import by_provider, counted_since
 from pillarbox.metrics.providers.queries import ProviderSum
 from pillarbox.people.roles import Right
 
@@ -62,6 +62,8 @@ async def reputation(visit: Visit) -> Reply[Html]:
     end = visit.request.at
     start = end - REPUTATION_DAYS
     current = await metrics(visit, start, end, "daily", shown=True, domain_id=domain["id"])
+    since = await counted_since(visit.pool)
+    first_day = start.replace(hour=0, minute=0, second=0, microsecond=0)
     before = await metrics(visit, start - REPUTATION_DAYS, start, None, domain_id=domain["id"])
     return await visit.draw(
         "domains/reputation.html",
@@ -74,7 +76,8 @@ async def reputation(visit: Visit) -> Reply[Html]:
         ],
         chart=_chart(current["data"]),
         has_sent=current["totals"]["sent"] > 0,
-        providers=[_provider(one) for one in await by_provider(visit.db, UUID(domain["id"]), start)],
+        providers=[_provider(one) for one in await by_provider(visit.db, UUID(domain["id"]), first_day)],
+        counted_since=since.date().isoformat() if since is not None and since > start else None,
     )
 
 

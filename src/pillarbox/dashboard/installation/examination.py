@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections import Counter
 from datetime import datetime
 from typing import Any, Final
 
@@ -119,7 +120,10 @@ def run_facts(run: ExaminationRun | None, now: datetime) -> dict[str, Any] | Non
     result = json.loads(run.result) if run.result else {}
     is_running = run.finished_at is None and run.ends_by >= now
     seconds = 0.0 if run.finished_at is None else (run.finished_at - run.started_at).total_seconds()
+    levels = Counter(check["level"] for check in result.get("checks", ()))
     return {
+        "warnings": levels[Level.WARNING.value],
+        "skipped": levels[Level.SKIPPED.value],
         "started_at": run.started_at,
         "finished_at": run.finished_at,
         "is_running": is_running,

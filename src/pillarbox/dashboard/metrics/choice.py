@@ -54,6 +54,11 @@ class MetricChoice:
     is_compared: bool
 
     @property
+    def bounds(self) -> tuple[datetime, datetime]:
+        """The first instant of the period and its last one."""
+        return self.start, self.end
+
+    @property
     def drawn(self) -> MetricChoice:
         """The same choice in periods so long that a chart has no more than `MOST_POINTS` points."""
         length = self.end - self.start

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import zip_longest
 from typing import Any, Final, NamedTuple
+from zoneinfo import ZoneInfo
 
 from pillarbox.dashboard.frame import charts
 from pillarbox.dashboard.frame.csv_file import MEDIA, lines
@@ -85,8 +87,41 @@ async def save_csv(visit: Visit) -> Reply[Html]:
     dimensions = ",".join(("period", *([choice.split] if choice.split else [])))
     answer = await visit.get("/emails/metrics", **choice.query(), dimensions=dimensions)
     names = ["period", *_names_of(choice.split), *METRICS]
-    rows = [[row.get(name) for name in names] for row in answer["data"]]
-    return visit.save("metrics.csv", lines([names, *rows]), MEDIA)
+    rows: Iterable[list[Any]] = [[row.get(name) for name in names] for row in answer["data"]]
+    if choice.is_compared:
+        before = await visit.get("/emails/metrics", **choice.query(before=True), dimensions=dimensions)
+        pairs = zip_longest(await _periods(visit, choice), await _periods(visit, choice, before=True))
+        rows = _compared(list(pairs), answer["data"], before["data"], choice.split)
+        names += [f"{name}_before" for name in ("period", *METRICS)]
+    days = "-".join(instant.astimezone(ZoneInfo(choice.zone)).date().isoformat() for instant in choice.bounds)
+    return visit.save(f"metrics-{days}.csv", lines([names, *rows]), MEDIA)
+
+
+async def _periods(visit: Visit, choice: MetricChoice, *, before: bool = False) -> list[str]:
+    """Return the periods of the choice in their order, those without mail too."""
+    query = {**choice.query(before=before), "metrics": choice.metric, "dimensions": "period"}
+    return [row["period"] for row in (await visit.get("/emails/metrics", shown=False, **query))["data"]]
+
+
+def _compared(
+    pairs: Sequence[tuple[str | None, str | None]],
+    rows: Sequence[Mapping[str, Any]],
+    before: Sequence[Mapping[str, Any]],
+    split: str | None,
+) -> Iterator[list[Any]]:
+    """Yield lines of both periods: each part of time beside the one at its place in the period before."""
+    columns = _names_of(split)
+    now_rows, old_rows = (
+        {(row["period"], row.get(f"{split}_id")): row for row in each} for each in (rows, before)
+    )
+    parts = list(dict.fromkeys(row.get(f"{split}_id") for row in (*rows, *before)))
+    for period, earlier in pairs:
+        for part in parts:
+            new, old = now_rows.get((period, part)), old_rows.get((earlier, part))
+            if new is not None or old is not None:
+                own = [(new or old or {}).get(name) for name in columns]
+                counts = [(row or {}).get(name) for row in (new, old) for name in METRICS]
+                yield [period, *own, *counts[: len(METRICS)], earlier, *counts[len(METRICS) :]]
 
 
 def _names_of(split: str | None) -> list[str]:

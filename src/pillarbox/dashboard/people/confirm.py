@@ -10,9 +10,11 @@ from pillarbox.dashboard.people.local_paths import local_path, with_return
 from pillarbox.dashboard.people.login import HOME, waiting
 from pillarbox.dashboard.people.page_visits import Form, draw, form, page, see_other
 from pillarbox.dashboard.people.passkey_page import has_passkeys
-from pillarbox.dashboard.texts import t
+from pillarbox.dashboard.texts import has_text, t
 from pillarbox.kernel.http.request import Html, Reply, Request
+from pillarbox.kernel.http.routing import RouteTable
 from pillarbox.kernel.postgres.database import transaction
+from pillarbox.kernel.wire.problems import Problem
 from pillarbox.people import sessions
 from pillarbox.people.logins import PASSWORD, Logins, TooManyTries
 from pillarbox.people.openid.own_openid import OwnOpenId
@@ -65,5 +67,17 @@ async def confirm_page(
         has_password=has_password or not (is_joined or can_sign),
         provider=policy.name if is_joined else None,
         provider_link=with_return("/confirm/openid", to),
+        act=act_name(request, saved_form.form_path(request, visitor, to)),
         has_input=saved_form.has_fields(request, visitor, to),
     )
+
+
+def act_name(request: Request, path: str | None) -> str | None:
+    """Return what the form at this path is called on its screen; None where it has no such name."""
+    if path is None:
+        return None
+    try:
+        found, _ = request.use(RouteTable).match("POST", path)
+    except Problem:
+        return None
+    return t(found.summary) if has_text(found.summary) else None

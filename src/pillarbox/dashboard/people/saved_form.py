@@ -70,6 +70,12 @@ def has_fields(request: Request, visitor: Visitor, page: str | None) -> bool:
     return bool(found.fields) and found.page == page
 
 
+def form_path(request: Request, visitor: Visitor, page: str | None) -> str | None:
+    """Return the path of the form that was sent for this page; None where none was."""
+    found = _opened(request, visitor)
+    return found.form if found.form and found.page == page else None
+
+
 def taken_away(
     request: Request, visitor: Visitor, reply: Reply[Html], *, is_done: bool = False
 ) -> Reply[Html]:

@@ -28,8 +28,8 @@ TEXTS: Final[dict[str, str]] = {
     "domains.claim": "Claim the domain",
     "done.domain_added": "The domain is added. Publish its records, then verify it.",
     "done.domain_claimed": "The claim is open. Publish its record, then look for the proof.",
-    "done.domain_verifying": "The records are looked for now. Refresh in a few seconds.",
-    "done.claim_verifying": "The proof is looked for now. Refresh in a few seconds.",
+    "done.domain_verifying": "The records are looked for now. The result appears here.",
+    "done.claim_verifying": "The proof is looked for now. The result appears here.",
     "done.domain_rotated": "There is a new key. Publish its record beside the present one.",
     "done.domain_key_waits": "A new key waits for its record already.",
     "done.domain_deleted": "The domain is deleted.",
@@ -56,6 +56,10 @@ TEXTS: Final[dict[str, str]] = {
     "domain.priority": "Priority {number}",
     "domain.in_dns": "In DNS",
     "domain.not_checked": "Optional",
+    "domain.merged": "The name has an SPF record already, and may have only one. Change it to this value, "
+    "which joins yours and `{value}`.",
+    "domain.dotless": "`{host}` is no full host name: nobody finds it in DNS. The operator gives this "
+    "installation its name by the setting `--hostname`.",
     "domain.seen": "Seen:",
     "domain.seen_nothing": "Nothing was seen there.",
     "domain.server": "By {server},",
@@ -120,7 +124,8 @@ TEXTS: Final[dict[str, str]] = {
     "domain.providers.text": "By the mail servers that were offered the mail, of UTC days, some minutes "
     "late. Marked is what is above the limits that providers hold against senders: 2 % hard bounces, 0.3 % "
     "complaints.",
-    "domain.providers.none": "Nothing is counted yet. What is sent now is here in three minutes.",
+    "domain.providers.none": "Nothing is counted yet of these days. What is sent now is here soon.",
+    "domain.providers.since": "Counts by provider begin on {day}: mail from before is not in them.",
     "domain.providers.others": "Others",
     "domain.provider": "Provider",
     "domain.provider.deferred": "Deferred",

@@ -74,7 +74,8 @@ TEXTS: Final[dict[str, str]] = {
     "done.webhook_disabled": "The webhook is disabled.",
     "done.webhook_deleted": "The webhook is deleted.",
     "done.webhook_sample": "The test event is on its way. Refresh to see the answer.",
-    "done.webhook_replayed": "The failed events are sent once more.",
+    "webhook.replayed": "Failed events that are sent once more: {count}. Each stays in this list until it "
+    "succeeds.",
     "done.webhook_none_failed": "Nothing failed in this period.",
     "done.event_replayed": "The event is sent once more. Refresh to see the answer.",
     "secret.title": "Signing secret",
@@ -95,6 +96,8 @@ TEXTS: Final[dict[str, str]] = {
     "hook_event.answer": "Answer",
     "hook_event.empty_answer": "The answer had no body.",
     "hook_event.no_answer": "No answer",
+    "hook_event.refused": "The endpoint is in a private network, or its name leads to one. Webhooks go there "
+    "only if the operator allows that network by the setting `--allow-private`.",
     "hook_event.no_attempt": "No attempt yet",
     "hook_event.no_attempt.text": "The first attempt has not ended.",
     "hook_event.more": "Older attempts are in the API.",

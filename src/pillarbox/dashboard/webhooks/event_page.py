@@ -18,6 +18,7 @@ from pillarbox.kernel.wire.problems import Problem
 from pillarbox.people.audit import Act
 from pillarbox.people.roles import Right
 from pillarbox.webhooks import wire
+from pillarbox.webhooks.dispatch.posting import REASONS
 from pillarbox.webhooks.log import milliseconds_of
 
 EVENT: Final = f"{ONE}/events/{{event}}"
@@ -32,6 +33,7 @@ class ShownAttempt(NamedTuple):
     tone: str
     duration: str
     answer: str
+    is_refused: bool
 
 
 @screen(EVENT, title="hook_event.title", query={"done": str})
@@ -89,6 +91,7 @@ def shown_attempt(attempt: dict[str, Any]) -> ShownAttempt:
         tone="good" if 200 <= code < 300 else "bad",
         duration="–" if taken is None else duration_text(taken),
         answer=indented_text(attempt["response"]),
+        is_refused=not code and attempt["response"] == REASONS["refused"],
     )
 
 

@@ -28,10 +28,15 @@ PERIODS: Final[Mapping[str, timedelta]] = {
     "30d": timedelta(days=30),
 }
 """How far back failed events are sent again."""
+USUAL_PERIOD: Final = "7d"
 MOST_REPLAYED: Final = 200
 
 
-@screen(ONE, title="webhook.title", query={"state": str, "after": str, "before": str, "done": str})
+@screen(
+    ONE,
+    title="webhook.title",
+    query={"state": str, "after": str, "before": str, "replayed": int, "done": str},
+)
 async def show(visit: Visit) -> Reply[Html]:
     """Show a webhook with its events."""
     return await webhook_page(visit)
@@ -118,20 +123,28 @@ async def send_sample(visit: Visit, form: Form) -> Reply[Html]:
 )
 async def replay_failed(visit: Visit, form: Form) -> Reply[Html]:
     """Send the events of a period that failed once more, the newest `MOST_REPLAYED` of them."""
-    period = PERIODS.get(form.get("period"), PERIODS["24h"])
+    period = PERIODS.get(form.get("period"), PERIODS[USUAL_PERIOD])
     webhook = await webhook_of(visit.db, visit.request.uuid("webhook_id"))
     log, since = visit.request.use(DeliveryLog), visit.request.at - period
     events = await log.failed(visit.db, webhook, since=since, limit=MOST_REPLAYED)
+    if not events:
+        return await webhook_page(visit, notice=t("done.webhook_none_failed"))
     try:
-        for event in reversed(events):
+        for count, event in enumerate(reversed(events), 1):
             await visit.post(f"{_api(visit)}/events/{wire.shown_event(event.event_id)}/replay")
+            visit.has_acted(visit.request.param("webhook_id"), count=count)
     except Problem as problem:
         return await webhook_page(visit, status=problem.status, problem=problem.message)
-    return visit.to(_here(visit), done="webhook_replayed" if events else "webhook_none_failed")
+    return visit.to(with_query(_here(visit), state="failed", replayed=str(len(events))))
 
 
-async def webhook_page(visit: Visit, *, status: int = 200, problem: str | None = None) -> Reply[Html]:
+async def webhook_page(
+    visit: Visit, *, status: int = 200, problem: str | None = None, notice: str | None = None
+) -> Reply[Html]:
     """Show the screen of one webhook."""
+    replayed = visit.request.query.text("replayed")
+    if notice is None and replayed:
+        notice = t("webhook.replayed", count=replayed)
     webhook = await _webhook(visit)
     here, only_failed = _here(visit), visit.request.query.text("state") == "failed"
     page = await (_failed(visit) if only_failed else list_page(visit, f"{_api(visit)}/events", here))
@@ -139,6 +152,8 @@ async def webhook_page(visit: Visit, *, status: int = 200, problem: str | None =
         "webhooks/one.html",
         status=status,
         problem=problem,
+        notice=notice,
+        usual_period=USUAL_PERIOD,
         webhook=webhook,
         here=here,
         view=f"{here}?state=failed" if only_failed else here,

@@ -162,6 +162,12 @@ def _spf_warnings(expected: ExpectedRecord, values: Sequence[str]) -> Iterator[D
         yield Diagnosis("spf_after_all", {"missing": quoted(late), "merged": merged})
 
 
+def merged_spf(values: Sequence[str], ours: str) -> str | None:
+    """Return the one SPF record to publish where there are some already; None where there is none."""
+    records = spf_records(values)
+    return _merged(records, ours) if records else None
+
+
 def _merged(records: Sequence[str], ours: str) -> str:
     """Return one SPF record with all that stands in these and in ours, and at its end the best of
     their `all`."""

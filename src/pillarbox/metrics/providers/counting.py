@@ -15,7 +15,7 @@ from uuid import UUID
 import asyncpg
 
 from pillarbox.kernel.clock import Clock
-from pillarbox.kernel.postgres.database import Connection, TeamDb, transaction
+from pillarbox.kernel.postgres.database import Connection, Source, TeamDb, transaction
 from pillarbox.kernel.work.collectors import in_batches
 from pillarbox.kernel.work.periodic import Periodic
 from pillarbox.metrics.providers import queries
@@ -93,6 +93,11 @@ class ProviderCounting:
             return await queries.remove_old(self._pool, before, BATCH)
 
         return f"{await in_batches(some)} sums of providers removed"
+
+
+async def counted_since(source: Source) -> datetime | None:
+    """Return from when on mail is counted by provider."""
+    return await queries.began(source)
 
 
 async def by_provider(db: TeamDb, domain_id: UUID, since: datetime) -> Sequence[ProviderSum]:

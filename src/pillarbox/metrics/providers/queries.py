@@ -106,6 +106,9 @@ OF_DOMAIN: Final = """
 """
 
 
+BEGAN: Final = "SELECT applied_at FROM schema_migrations WHERE name = 'mailbox_providers'"
+
+
 class ProviderDay(NamedTuple):
     """The domain and the UTC day of some events, and the provider that they are about."""
 
@@ -213,6 +216,13 @@ async def remove_old(source: Source, before: datetime, limit: int) -> int:
     """Remove up to `limit` rows of days before an instant; return how many."""
     status: str = await source.execute(REMOVE_OLD, before, limit)
     return int(status.rsplit(" ", 1)[-1])
+
+
+# Across teams: when the counting began, which is so for all of them.
+async def began(source: Source) -> datetime | None:
+    """Return when the tables of these sums were made; None where that is not known."""
+    found: datetime | None = await source.fetchval(BEGAN)
+    return found
 
 
 async def of_domain(db: TeamDb, domain_id: UUID, since: datetime) -> list[ProviderSum]:

@@ -31,10 +31,8 @@ TEXTS: Final[dict[str, str]] = {
     "Sie sie dann.",
     "done.domain_claimed": "Der Anspruch ist offen. Veröffentlichen Sie den Eintrag, und lassen Sie dann "
     "den Nachweis suchen.",
-    "done.domain_verifying": "Die Einträge werden jetzt gesucht. Aktualisieren Sie die Seite in einigen "
-    "Sekunden.",
-    "done.claim_verifying": "Der Nachweis wird jetzt gesucht. Aktualisieren Sie die Seite in einigen "
-    "Sekunden.",
+    "done.domain_verifying": "Die Einträge werden jetzt gesucht. Das Ergebnis erscheint hier.",
+    "done.claim_verifying": "Der Nachweis wird jetzt gesucht. Das Ergebnis erscheint hier.",
     "done.domain_rotated": "Es gibt einen neuen Schlüssel. Veröffentlichen Sie seinen Eintrag neben dem "
     "bisherigen.",
     "done.domain_key_waits": "Ein neuer Schlüssel wartet schon auf seinen Eintrag.",
@@ -62,6 +60,10 @@ TEXTS: Final[dict[str, str]] = {
     "domain.priority": "Priorität {number}",
     "domain.in_dns": "Im DNS",
     "domain.not_checked": "Optional",
+    "domain.merged": "Dieser Name hat schon einen SPF-Eintrag und darf nur einen haben. Ändern Sie ihn auf "
+    "diesen Wert, der Ihren mit `{value}` verbindet.",
+    "domain.dotless": "`{host}` ist kein vollständiger Hostname: Im DNS findet ihn niemand. Der Betreiber "
+    "gibt dieser Installation ihren Namen mit der Einstellung `--hostname`.",
     "domain.seen": "Gefunden:",
     "domain.seen_nothing": "Dort wurde nichts gefunden.",
     "domain.server": "Laut {server},",
@@ -133,7 +135,8 @@ TEXTS: Final[dict[str, str]] = {
     "domain.providers.text": "Nach den Mailservern, denen die E-Mails angeboten wurden, je UTC-Tag, um "
     "einige Minuten verzögert. Markiert ist, was über den Grenzen liegt, die Anbieter an Absender anlegen: "
     "2 % Hard Bounces, 0,3 % Beschwerden.",
-    "domain.providers.none": "Noch ist nichts gezählt. Was jetzt gesendet wird, steht in drei Minuten hier.",
+    "domain.providers.none": "Noch ist nichts gezählt. Was jetzt gesendet wird, steht in einigen Minuten hier.",
+    "domain.providers.since": "Die Zahlen je Anbieter beginnen am {day}: Frühere Mails sind nicht darin.",
     "domain.providers.others": "Andere",
     "domain.provider": "Anbieter",
     "domain.provider.deferred": "Verzögert",

@@ -110,7 +110,7 @@ TEXTS: Final[dict[str, str]] = {
     "done.team_blocked": "Das Team ist blockiert.",
     "done.team_unblocked": "Das Team ist wieder freigegeben.",
     "done.team_limits_set": "Die Limits gelten ab der nächsten Sekunde.",
-    "operator.acts": "Aktivitäten",
+    "operator.acts": "Aktivitäten aller Teams",
     "operator.acts.words": "Audit, Protokoll, wer hat was getan, Anmeldungen",
     "operator.acts.act": "Aktivität",
     "operator.acts.what": "Art",
@@ -132,6 +132,10 @@ TEXTS: Final[dict[str, str]] = {
     "operator.settings.setting": "Einstellung",
     "operator.settings.value": "Wert",
     "operator.settings.origin": "Herkunft",
+    "operator.settings.find": "Name oder Bedeutung",
+    "operator.settings.none_fit": "Keine Einstellung passt",
+    "operator.settings.none_fit.text": "Suchen Sie nach einem Teil ihres Namens, ihrer Bedeutung oder "
+    "ihres Werts.",
     "operator.settings.none": "Jede Einstellung hat ihren Standardwert",
     "operator.settings.none.text": "Flags und Variablen von `pillarbox serve` stünden hier.",
     "operator.glance": "Auf einen Blick",
@@ -183,6 +187,9 @@ TEXTS: Final[dict[str, str]] = {
     "operator.examination.never.text": "Ein Durchlauf dauert von Sekunden bis zu einigen Minuten und "
     "endet von selbst.",
     "operator.examination.healthy": "Kein Problem",
+    "operator.examination.warnings": "{count} Warnungen",
+    "operator.examination.warning": "1 Warnung",
+    "operator.examination.skipped": "{count} nicht geprüft",
     "operator.examination.unhealthy": "Probleme",
     "operator.examination.failed": "Nicht beendet",
     "operator.examination.busy": "Es läuft schon.",
@@ -191,6 +198,5 @@ TEXTS: Final[dict[str, str]] = {
     "operator.examination.recipients": "Empfänger",
     "operator.examination.gap": "Lücke",
     "operator.examination.no_gaps": "Keine Lücken.",
-    "done.examination_begun": "Der Durchlauf hat begonnen. Aktualisieren Sie diese Seite, um das Ergebnis "
-    "zu sehen.",
+    "done.examination_begun": "Der Durchlauf hat begonnen. Sein Ergebnis erscheint hier.",
 }

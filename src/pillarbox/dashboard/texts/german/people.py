@@ -83,11 +83,10 @@ TEXTS: Final[dict[str, str]] = {
     "reset.gone.title": "Dieser Link gilt nicht mehr",
     "reset.gone.text": "Er gilt einmal, eine halbe Stunde lang. Fordern Sie einen neuen an.",
     "confirm.title": "Sind Sie es?",
-    "confirm.text": "Geben Sie vor dem nächsten Schritt Ihr Passwort noch einmal ein: Er gibt jemandem "
-    "mehr Rechte.",
-    "confirm.prove": "Weisen Sie sich vor dem nächsten Schritt noch einmal aus: Er gibt jemandem mehr "
-    "Rechte.",
+    "confirm.text": "Geben Sie Ihr Passwort noch einmal ein: Dafür ist eine aktuelle Anmeldung nötig.",
+    "confirm.prove": "Weisen Sie sich noch einmal aus: Dafür ist eine aktuelle Anmeldung nötig.",
     "confirm.kept": "Ihre Eingaben bleiben erhalten.",
+    "confirm.act": "Sie wollten: {act}.",
     "confirm.again": "Sie sind es. Noch ist nichts geschehen: Klicken Sie noch einmal auf die Schaltfläche.",
     "confirm.submit": "Weiter",
     "confirm.wrong": "Das Passwort ist falsch.",

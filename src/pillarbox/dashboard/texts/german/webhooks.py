@@ -69,7 +69,8 @@ TEXTS: Final[dict[str, str]] = {
     "done.webhook_deleted": "Der Webhook ist gelöscht.",
     "done.webhook_sample": "Das Testereignis ist unterwegs. Aktualisieren Sie die Seite, um die Antwort "
     "zu sehen.",
-    "done.webhook_replayed": "Die fehlgeschlagenen Ereignisse werden noch einmal gesendet.",
+    "webhook.replayed": "Fehlgeschlagene Ereignisse, die noch einmal gesendet werden: {count}. Jedes bleibt "
+    "in dieser Liste, bis es gelingt.",
     "done.webhook_none_failed": "In diesem Zeitraum ist nichts fehlgeschlagen.",
     "done.event_replayed": "Das Ereignis wird noch einmal gesendet. Aktualisieren Sie die Seite, um die "
     "Antwort zu sehen.",
@@ -92,6 +93,8 @@ TEXTS: Final[dict[str, str]] = {
     "hook_event.empty_answer": "Die Antwort hatte keinen Body.",
     "hook_event.no_answer": "Keine Antwort",
     "hook_event.no_attempt": "Noch kein Versuch",
+    "hook_event.refused": "Der Endpunkt liegt in einem privaten Netz, oder sein Name führt dorthin. Webhooks gehen "
+    "nur dorthin, wenn der Betreiber dieses Netz mit der Einstellung `--allow-private` erlaubt.",
     "hook_event.no_attempt.text": "Der erste Versuch ist noch nicht beendet.",
     "hook_event.more": "Ältere Versuche stehen in der API.",
     "signature.title": "Signatur prüfen",
