@@ -135,7 +135,7 @@ TEXTS: Final[dict[str, str]] = {
     "domain.providers.text": "Nach den Mailservern, denen die E-Mails angeboten wurden, je UTC-Tag, um "
     "einige Minuten verzögert. Markiert ist, was über den Grenzen liegt, die Anbieter an Absender anlegen: "
     "2 % Hard Bounces, 0,3 % Beschwerden.",
-    "domain.providers.none": "Noch ist nichts gezählt. Was jetzt gesendet wird, steht in einigen Minuten hier.",
+    "domain.providers.none": "Noch ist nichts gezählt. Was jetzt gesendet wird, steht in Minuten hier.",
     "domain.providers.since": "Die Zahlen je Anbieter beginnen am {day}: Frühere Mails sind nicht darin.",
     "domain.providers.others": "Andere",
     "domain.provider": "Anbieter",

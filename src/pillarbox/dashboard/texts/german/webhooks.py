@@ -93,8 +93,8 @@ TEXTS: Final[dict[str, str]] = {
     "hook_event.empty_answer": "Die Antwort hatte keinen Body.",
     "hook_event.no_answer": "Keine Antwort",
     "hook_event.no_attempt": "Noch kein Versuch",
-    "hook_event.refused": "Der Endpunkt liegt in einem privaten Netz, oder sein Name führt dorthin. Webhooks gehen "
-    "nur dorthin, wenn der Betreiber dieses Netz mit der Einstellung `--allow-private` erlaubt.",
+    "hook_event.refused": "Der Endpunkt liegt in einem privaten Netz, oder sein Name führt dorthin. "
+    "Webhooks gehen nur dorthin, wenn der Betreiber das Netz mit der Einstellung `--allow-private` erlaubt.",
     "hook_event.no_attempt.text": "Der erste Versuch ist noch nicht beendet.",
     "hook_event.more": "Ältere Versuche stehen in der API.",
     "signature.title": "Signatur prüfen",
