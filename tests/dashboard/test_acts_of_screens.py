@@ -12,6 +12,7 @@ from kit.people import an_operator, logged_in
 from kit.world import Team, World
 from pillarbox.kernel.http.routing import Route
 
+ONE_EMAIL: Final = "/dashboard/emails/{email_id}/"
 HTML: Final = "<p>Twelve lanterns.</p>"
 FIELDS: Final[dict[str, dict[str, Any]]] = {
     "/team/name": {"name": "Quay"},
@@ -71,8 +72,9 @@ ELSEWHERE: Final = {
 
 async def what_is_chosen(team: Team, path: str) -> dict[str, Any]:
     """Return the fields of a form that is about things of the team."""
-    if path in ("/dashboard/emails/cancel", "/dashboard/emails/{email_id}/cancel"):
-        return {"id": await team.send(to="ada@quay.example", html=HTML, scheduled_at="in 3 days")}
+    if path == "/dashboard/emails/cancel" or path.startswith(ONE_EMAIL):
+        email_id = await team.send(to="ada@quay.example", html=HTML, scheduled_at="in 3 days")
+        return {"id": email_id, "scheduled_at": "in 4 days"}
     if path == "/dashboard/emails/resend":
         return {"id": await team.send(to="ada@quay.example", html=HTML), "key": str(uuid4())}
     if path == "/dashboard/suppressions/remove":
@@ -102,8 +104,8 @@ async def test_each_form_leaves_a_line_with_the_one_who_sent_it(pillarbox: World
     browser = await logged_in(pillarbox, person)
     fields = await what_is_chosen(team, route.path)
     path = await path_in(team, route)
-    if route.path == "/dashboard/emails/{email_id}/cancel":
-        path = f"/dashboard/emails/{fields['id']}/cancel"
+    if route.path.startswith(ONE_EMAIL):
+        path = route.path.format(email_id=fields["id"])
     fields = {**fields, **await typed_name(team, route, path)}
     await browser.get("/account")
     if before := FIRST.get(route.path):

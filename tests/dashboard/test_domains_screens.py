@@ -91,7 +91,7 @@ async def test_the_value_to_copy_keeps_the_record_that_is_there(place: Place) ->
 
 def test_a_host_without_a_dot_is_named() -> None:
     assert dotless_host(ZoneLine("SPF", "send.harbor.example", "TXT", "v=spf1 a:vm ~all")) == "vm"
-    assert dotless_host(ZoneLine("SPF", "send.harbor.example", "MX", "vm", 10)) == "vm"
+    assert dotless_host(ZoneLine("SPF", "send.harbor.example", "MX", "vm", priority=10)) == "vm"
     assert dotless_host(ZoneLine("SPF", "send.harbor.example", "TXT", "v=spf1 a:mx.vm.example ~all")) is None
 
 
@@ -182,6 +182,7 @@ async def test_the_list_and_the_reputation_show_what_was_sent(place: Place) -> N
         pass
     ada = await browser(place.team)
     assert "50.00\N{NO-BREAK SPACE}%" in (await ada.get(LIST)).text
+    assert re.search(r"Complaint rate 50.00\s%", text_of(await ada.get("/dashboard")))
     page = text_of(await ada.get(f"{LIST}/{domain.id}/reputation"))
     assert "above" in page
     assert "Delivered, bounced and complained per day" in page

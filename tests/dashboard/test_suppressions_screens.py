@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -67,6 +68,16 @@ async def test_addresses_are_added_searched_and_removed(here: World) -> None:
     assert "The addresses are off the list." in answer.text
     assert len(await listed(team)) == 1
     assert (await ada.post(f"{LIST}/remove")).status_code == 422
+
+
+async def test_an_entry_by_hand_names_who_added_it(here: World) -> None:
+    team = await here.team("Harbor")
+    ada = await browser(team)
+    await ada.get("/dashboard/suppressions/add")
+    await ada.post("/dashboard/suppressions/add", addresses="nell@quay.example ben@quay.example")
+    entry = (await team.get("/suppressions/nell@quay.example")).json()["id"]
+    shown = text_of(await ada.get(f"/dashboard/suppressions/{entry}"))
+    assert re.search(r"Added by \S+@quay.example", shown)
 
 
 async def test_what_is_no_address_is_named_and_kept(here: World) -> None:

@@ -105,6 +105,14 @@ async def test_what_failed_is_listed_and_sent_once_more(here: World) -> None:
     assert again.headers["location"] == f"{place}?state=failed&replayed=2"
 
 
+async def test_lists_and_overview_say_how_many_deliveries_failed(here: World) -> None:
+    team = await here.team("Harbor")
+    await failed_hook(team)
+    ada = await browser(team)
+    for path in ("/dashboard/webhooks", "/dashboard"):
+        assert "2 failed in 24 hours" in text_of(await ada.get(path))
+
+
 async def test_a_refused_address_names_the_setting(here: World) -> None:
     team = await here.team("Harbor")
     subject, ada = await failed_hook(team), await browser(team)

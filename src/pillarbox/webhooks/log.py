@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
@@ -13,12 +14,17 @@ from pillarbox.kernel.postgres.database import TeamDb, after_commit
 from pillarbox.kernel.wire.problems import Invalid, NotFound
 from pillarbox.webhooks import log_queries, queries
 from pillarbox.webhooks.bodies import QueuedEvent, WebhookBodies
+from pillarbox.webhooks.log_queries import WebhookFailures
 from pillarbox.webhooks.publish import Wake, body_of
 from pillarbox.webhooks.queries import LoggedEvent, Webhook
 from pillarbox.webhooks.samples import SAMPLES
 
 SCANNED: Final = 20_000
 """Ended events among which failed ones are looked for, the newest of a period."""
+
+FAILED_FOR: Final = timedelta(hours=24)
+COUNTED: Final = 500
+"""How long a failed event counts, and among how many of the newest ended events of a webhook."""
 
 
 class WebhookDisabled(Invalid):
@@ -83,6 +89,14 @@ class DeliveryLog:
         lower = self.oldest if since is None else max(self.oldest, first_id(since))
         upper = before or UUID(int=(1 << 128) - 1)
         return await log_queries.failed_events(db, webhook.id, lower, upper, SCANNED, limit)
+
+    async def failures(
+        self, db: TeamDb, webhook_ids: Sequence[UUID] | None, now: datetime
+    ) -> list[WebhookFailures]:
+        """Return how many events of each webhook failed in `FAILED_FOR`, of its newest `COUNTED`. Without
+        ids these are the newest hundred webhooks."""
+        lower = max(self.oldest, first_id(now - FAILED_FOR))
+        return await log_queries.failures(db, webhook_ids, lower, COUNTED)
 
     async def send_sample(self, db: TeamDb, webhook: Webhook, kind: str) -> UUID:
         """Queue a sample event for this webhook alone; return its id, or raise WebhookDisabled."""

@@ -2,11 +2,47 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
+from typing import NamedTuple
 from uuid import UUID
 
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.webhooks.queries import LoggedEvent
+
+
+class WebhookFailures(NamedTuple):
+    """A webhook with the number of its events that failed lately."""
+
+    webhook_id: UUID
+    endpoint: str
+    failed: int
+
+
+async def failures(
+    db: TeamDb, webhook_ids: Sequence[UUID] | None, lower: UUID, counted: int
+) -> list[WebhookFailures]:
+    """Return how many of the newest `counted` ended events from `lower` on failed, of these webhooks or of
+    the newest hundred."""
+    return await db.all(
+        WebhookFailures,
+        """
+        SELECT w.id AS webhook_id, w.endpoint,
+               (SELECT count(*) FILTER (WHERE ended.status = 'failed')
+                  FROM (SELECT o.status
+                          FROM webhook_outcomes o
+                         WHERE o.team_id = w.team_id AND o.webhook_id = w.id AND o.event_id >= $3
+                         ORDER BY o.event_id DESC
+                         LIMIT $4) AS ended) AS failed
+          FROM webhooks w
+         WHERE w.team_id = $1 AND w.kind = 'endpoint' AND ($2::uuid[] IS NULL OR w.id = ANY ($2))
+         ORDER BY w.id DESC
+         LIMIT 100
+        """,
+        webhook_ids,
+        lower,
+        counted,
+    )
 
 
 async def failed_events(

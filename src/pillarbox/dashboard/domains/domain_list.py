@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from pillarbox.dashboard.domains.domain_form import label_or_none, settings_of, typed
 from pillarbox.dashboard.frame.code_samples import ApiExample, samples_of
-from pillarbox.dashboard.frame.metrics_periods import metric_range
 from pillarbox.dashboard.frame.paging import list_page
 from pillarbox.dashboard.frame.screen_table import NavigationEntry, ScreenTable
 from pillarbox.dashboard.frame.screens import act, screen
-from pillarbox.dashboard.frame.times import percent
 from pillarbox.dashboard.frame.visit import Visit
-from pillarbox.dashboard.overview.overview_screen import BOUNCE_LIMIT, COMPLAINT_LIMIT
+from pillarbox.dashboard.overview.domain_reputation import rates_by_domain
 from pillarbox.dashboard.people.page_visits import Form
 from pillarbox.dashboard.texts import t
 from pillarbox.domains.create import OwnedElsewhere
@@ -23,8 +20,6 @@ from pillarbox.people.roles import Right
 
 HERE: Final = "/dashboard/domains"
 ADD: Final = f"{HERE}/add"
-REPUTATION_DAYS: Final = timedelta(days=30)
-RATED: Final = ("sent", "delivered", "bounced_permanent", "complained")
 FIRST_DOMAIN: Final = ApiExample("POST", "/domains", {}, {"name": "mail.example.com"})
 NEW: Final[dict[str, str]] = {
     "name": "",
@@ -33,16 +28,6 @@ NEW: Final[dict[str, str]] = {
     "tls": "opportunistic",
 }
 """The values that the form of a new domain begins with."""
-
-
-class DomainRates(NamedTuple):
-    """The number of emails that a domain sent in 30 days, and its rates with their tones."""
-
-    sent: int
-    hard_bounces: str
-    hard_bounce_tone: str
-    complaints: str
-    complaint_tone: str
 
 
 @screen(
@@ -58,7 +43,7 @@ async def index(visit: Visit) -> Reply[Html]:
         "domains/list.html",
         domains=page.rows,
         paging=page.paging,
-        rates=await _rates(visit) if page.rows else {},
+        rates=await rates_by_domain(visit) if page.rows else {},
         may_manage=visit.may(Right.MANAGE),
         first_domain=samples_of([FIRST_DOMAIN], visit.request.use(ScreenTable).public_url)[0].python,
     )
@@ -117,30 +102,3 @@ async def _add_page(
     return await visit.draw(
         "domains/add.html", status=status, problem=problem, given=given, is_claimable=is_claimable
     )
-
-
-async def _rates(visit: Visit) -> dict[str, DomainRates]:
-    """Return the rates of each domain that sent anything in 30 days, by its id."""
-    answer = await visit.get(
-        "/emails/metrics",
-        **metric_range(visit.request.at - REPUTATION_DAYS, visit.request.at, visit.request.at),
-        metrics=",".join(RATED),
-        dimensions="domain",
-    )
-    return {row["domain_id"]: rates_of(row) for row in answer["data"] if row["domain_id"]}
-
-
-def rates_of(row: dict[str, Any]) -> DomainRates:
-    """Return the rates of a row of metrics."""
-    return DomainRates(
-        sent=row["sent"],
-        hard_bounces=percent(row["bounced_permanent"], row["sent"], 2),
-        hard_bounce_tone=tone_beside(row["bounced_permanent"], row["sent"], BOUNCE_LIMIT),
-        complaints=percent(row["complained"], row["delivered"], 2),
-        complaint_tone=tone_beside(row["complained"], row["delivered"], COMPLAINT_LIMIT),
-    )
-
-
-def tone_beside(part: int, whole: int, limit: float) -> str:
-    """Return the tone of a rate beside a limit in percent."""
-    return "bad" if whole and 100 * part / whole > limit else "quiet"

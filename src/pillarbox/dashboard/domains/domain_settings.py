@@ -6,13 +6,18 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from pillarbox.dashboard.domains.domain_form import settings_of, typed
-from pillarbox.dashboard.domains.domain_list import REPUTATION_DAYS, tone_beside
 from pillarbox.dashboard.domains.domain_page import ONE, here, report_or_404
 from pillarbox.dashboard.frame import charts
 from pillarbox.dashboard.frame.screens import act, screen
 from pillarbox.dashboard.frame.times import percent, period_text
 from pillarbox.dashboard.frame.visit import Visit
-from pillarbox.dashboard.overview.overview_screen import BOUNCE_LIMIT, COMPLAINT_LIMIT, figures, metrics
+from pillarbox.dashboard.overview.domain_reputation import (
+    BOUNCE_LIMIT,
+    COMPLAINT_LIMIT,
+    REPUTATION_DAYS,
+    tone_beside,
+)
+from pillarbox.dashboard.overview.overview_screen import figures, metrics
 from pillarbox.dashboard.people.page_visits import Form
 from pillarbox.dashboard.texts import t
 from pillarbox.dashboard.texts.number_format import number

@@ -94,7 +94,7 @@ async def cancel(visit: Visit, _: Form) -> Reply[Html]:
     return visit.to(f"{HERE}/{visit.request.param('email_id')}", done="email_canceled")
 
 
-@act(f"{ONE}/reschedule", title="email.reschedule", back=HERE)
+@act(f"{ONE}/reschedule", title="email.reschedule", back=HERE, records=Act.EMAILS_RESCHEDULED)
 async def reschedule(visit: Visit, fields: Form) -> Reply[Html]:
     wanted = fields.get("scheduled_at").strip()
     try:

@@ -12,17 +12,16 @@ from pillarbox.dashboard.frame.screen_table import NavigationEntry
 from pillarbox.dashboard.frame.screens import screen
 from pillarbox.dashboard.frame.times import percent, period_text, zone
 from pillarbox.dashboard.frame.visit import Visit
+from pillarbox.dashboard.overview.domain_reputation import BOUNCE_LIMIT, COMPLAINT_LIMIT, rates_by_domain
 from pillarbox.dashboard.overview.first_steps import first_steps, snippets
 from pillarbox.dashboard.texts import t
 from pillarbox.dashboard.texts.number_format import number
 from pillarbox.kernel.http.request import Html, Reply
+from pillarbox.webhooks.log import DeliveryLog
 
 HERE: Final = "/dashboard"
 COUNTED: Final = ("sent", "delivered", "bounced", "complained", "unique_opened", "unique_clicked")
 ASKED: Final = (*COUNTED, "bounced_permanent")
-COMPLAINT_LIMIT: Final = 0.3
-BOUNCE_LIMIT: Final = 2.0
-"""Percentages above which mailbox providers hold it against the sender: complaints and hard bounces."""
 
 
 class Span(NamedTuple):
@@ -73,6 +72,7 @@ async def overview_page(
     before = await metrics(visit, now - 2 * span.length, now - span.length, None)
     latest = (await visit.get("/emails", shown=False, limit=8))["data"]
     domains = (await visit.get("/domains", shown=False, limit=100))["data"]
+    rates = await rates_by_domain(visit, shown=False) if domains else {}
     return await visit.draw(
         "overview/overview.html",
         status=status,
@@ -86,6 +86,13 @@ async def overview_page(
         chart=_chart(current["data"]),
         latest=latest,
         domains=[domain for domain in domains if domain["status"] != "verified"],
+        bad_domains=[domain for domain in domains if domain["id"] in rates and rates[domain["id"]].is_bad],
+        rates=rates,
+        failing=[
+            webhook
+            for webhook in await visit.request.use(DeliveryLog).failures(visit.db, None, visit.request.at)
+            if webhook.failed
+        ],
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Final
 
 from pillarbox.dashboard.frame.screens import act, screen
@@ -12,7 +13,12 @@ from pillarbox.dashboard.texts import reason_text
 from pillarbox.emails.search.suppression_causes import explanation_of
 from pillarbox.kernel.http.request import Html, Reply
 from pillarbox.kernel.wire.problems import NotFound, Problem
+from pillarbox.people import audit
+from pillarbox.people.audit import Act
 from pillarbox.suppressions import changes
+
+ADDED_WITHIN: Final = timedelta(seconds=10)
+"""Time between the request of a person and the entry that it makes."""
 
 ONE: Final = f"{HERE}/{{suppression_id}}"
 
@@ -41,11 +47,16 @@ async def suppression_page(visit: Visit, *, status: int = 200, problem: str | No
     if row is None:
         raise NotFound("Suppression")
     explanation = await explanation_of(visit.db, row)
+    added = None
+    if row.origin == "manual":
+        after, until = row.created_at - ADDED_WITHIN, row.created_at + timedelta(milliseconds=1)
+        added = await audit.the_only_one(visit.db, Act.SUPPRESSIONS_ADDED, after, until)
     return await visit.draw(
         "suppressions/one.html",
         status=status,
         problem=problem,
         entry=entry,
+        added_by=None if added is None else added.actor,
         here=f"{HERE}/{suppression_id}",
         event=explanation.event,
         email=explanation.email,

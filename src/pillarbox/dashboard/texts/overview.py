@@ -35,7 +35,8 @@ TEXTS: Final[dict[str, str]] = {
     "overview.period": "Period",
     "overview.latest": "Latest emails",
     "overview.attention": "Needs attention",
-    "overview.all_well": "Every domain is verified.",
+    "overview.all_well": "Every domain is verified, no rate is above its limit, and no webhook failed "
+    "in 24 hours.",
     "overview.more": "{percent} % more than before",
     "overview.less": "{percent} % less than before",
     "overview.as_before": "as before",

@@ -41,6 +41,7 @@ TEXTS: Final[dict[str, str]] = {
     "suppression.cause.bounce": "A mail server said that there is no such address.",
     "suppression.cause.complaint": "The recipient reported a mail of this team as spam.",
     "suppression.cause.manual": "Somebody of the team or one of its programs put it on the list.",
+    "suppression.added_by": "Added by",
     "suppression.imported": "No mail is known: the entry was imported.",
     "suppression.mail_gone": "The mail is removed since: emails are kept for a limited time.",
     "suppression.event": "Event",

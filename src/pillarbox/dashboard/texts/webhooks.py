@@ -18,6 +18,7 @@ TEXTS: Final[dict[str, str]] = {
     "webhooks.endpoint.hint": "A public https address that answers 2xx within 15 seconds.",
     "webhooks.events": "Events",
     "webhooks.status": "Status",
+    "webhooks.failed": "{count} failed in 24 hours",
     "webhooks.created": "Added",
     "webhooks.none": "No webhook yet",
     "webhooks.none.text": (

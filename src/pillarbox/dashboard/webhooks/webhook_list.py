@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Final
+from uuid import UUID
 
 from pillarbox.dashboard.frame.paging import list_page
 from pillarbox.dashboard.frame.screen_table import NavigationEntry
@@ -15,6 +16,7 @@ from pillarbox.kernel.http.request import Html, Reply
 from pillarbox.kernel.wire.problems import Problem
 from pillarbox.people.roles import Right
 from pillarbox.webhooks.kinds import KINDS
+from pillarbox.webhooks.log import DeliveryLog
 
 HERE: Final = "/dashboard/webhooks"
 USUAL: Final = ("email.delivered", "email.bounced", "email.complained", "email.failed")
@@ -45,8 +47,11 @@ async def receive(request: Request) -> Response:
 async def index(visit: Visit) -> Reply[Html]:
     """Show the webhooks of the team."""
     page = await list_page(visit, "/webhooks", HERE)
+    ids = [UUID(webhook["id"]) for webhook in page.rows]
+    failures = await visit.request.use(DeliveryLog).failures(visit.db, ids, visit.request.at) if ids else []
     return await visit.draw(
         "webhooks/list.html",
+        failed={str(entry.webhook_id): entry.failed for entry in failures},
         webhooks=page.rows,
         paging=page.paging,
         may_manage=visit.may(Right.MANAGE),

@@ -20,7 +20,7 @@ from uuid import UUID
 
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.http.request import Request
-from pillarbox.kernel.ids import EPOCH, MICROSECOND, uuid7
+from pillarbox.kernel.ids import EPOCH, MICROSECOND, first_id, uuid7
 from pillarbox.kernel.postgres.database import Source, TeamDb
 from pillarbox.kernel.wire.paging import Page
 from pillarbox.people.audit import queries as audit_queries
@@ -109,6 +109,7 @@ class Act(Enum):
     EMAILS_SENT = "emails.sent"
     EMAILS_RESENT = "emails.resent"
     EMAILS_CANCELED = "emails.canceled"
+    EMAILS_RESCHEDULED = "emails.rescheduled"
     REQUEST_SENT = "request.sent"
     INSTALLATION_EXAMINED = "installation.examined"
     INSTALLATION_VERIFIED = "installation.verified"
@@ -268,6 +269,12 @@ def plain(text: str | None) -> str | None:
 async def page(db: TeamDb, page: Page) -> list[AuditEntry]:
     """Return a page of the team's log of acts."""
     return await audit_queries.page(db, page)
+
+
+async def the_only_one(db: TeamDb, what: Act, after: datetime, until: datetime) -> AuditEntry | None:
+    """Return the entry of an act within these instants; None where there is none, or more than one."""
+    entries = await audit_queries.between(db, first_id(after), first_id(until), what.value, 2)
+    return entries[0] if len(entries) == 1 else None
 
 
 async def page_of_all(

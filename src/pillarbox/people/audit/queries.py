@@ -120,6 +120,24 @@ async def page(db: TeamDb, page: Page) -> list[AuditEntry]:
     )
 
 
+async def between(db: TeamDb, lower: UUID, upper: UUID, what: str, limit: int) -> list[AuditEntry]:
+    """Return entries of an act whose ids are from `lower` up to but not including `upper`."""
+    return await db.all(
+        AuditEntry,
+        """
+        SELECT id, at, what, person_id, key_id, grant_id, actor, target, address, user_agent, details
+          FROM audit_entries
+         WHERE team_id = $1 AND id >= $2 AND id < $3 AND what = $4
+         ORDER BY id
+         LIMIT $5
+        """,
+        lower,
+        upper,
+        what,
+        limit,
+    )
+
+
 # Across teams: the operator's log; a team narrows it.
 async def page_of_all(
     source: Source, entry_filter: AuditFilter, limit: int, after: tuple[datetime, UUID] | None

@@ -38,7 +38,8 @@ TEXTS: Final[dict[str, str]] = {
     "overview.period": "Zeitraum",
     "overview.latest": "Neueste E-Mails",
     "overview.attention": "Braucht Aufmerksamkeit",
-    "overview.all_well": "Alle Domains sind verifiziert.",
+    "overview.all_well": "Alle Domains sind verifiziert, keine Rate liegt über ihrer Grenze, und kein "
+    "Webhook ist in 24 Stunden fehlgeschlagen.",
     "overview.more": "{percent} % mehr als davor",
     "overview.less": "{percent} % weniger als davor",
     "overview.as_before": "wie davor",

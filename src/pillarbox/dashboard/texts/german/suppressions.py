@@ -43,6 +43,7 @@ TEXTS: Final[dict[str, str]] = {
     "suppression.cause.complaint": "Der Empfänger hat eine E-Mail dieses Teams als Spam gemeldet.",
     "suppression.cause.manual": "Jemand aus dem Team oder eines seiner Programme hat sie auf die Liste "
     "gesetzt.",
+    "suppression.added_by": "Hinzugefügt von",
     "suppression.imported": "Es ist keine E-Mail bekannt: Der Eintrag wurde importiert.",
     "suppression.mail_gone": "Die E-Mail ist inzwischen gelöscht: E-Mails werden nur begrenzte Zeit "
     "aufbewahrt.",

@@ -18,6 +18,7 @@ TEXTS: Final[dict[str, str]] = {
     "antwortet.",
     "webhooks.events": "Ereignisse",
     "webhooks.status": "Status",
+    "webhooks.failed": "{count} in 24 Stunden fehlgeschlagen",
     "webhooks.created": "Hinzugefügt",
     "webhooks.none": "Noch kein Webhook",
     "webhooks.none.text": "Ein Webhook meldet Ihrem Programm, was aus jeder E-Mail wurde, eine Sekunde "
