@@ -35,8 +35,8 @@ _encode = msgspec.json.Encoder().encode
 
 
 class ActNote(NamedTuple):
-    """What a form has done: to what, and what else the log of acts says. `what` is None where the form's mark
-    says it."""
+    """The thing that a form has changed, and what else the log of acts says of it. `what` is None where the
+    form's mark says it."""
 
     target: str | None
     what: Act | None
