@@ -115,7 +115,7 @@ async def test_settings_are_saved_and_contradictions_refused(place: Place) -> No
     answer = await ada.send(path, tls="enforced", tracking_subdomain="links")
     assert answer.status_code == 422
     assert 'value="links"' in answer.text
-    assert "must be `enabled`" in answer.text
+    assert "must be <code>enabled</code>" in answer.text
 
 
 async def test_a_new_key_waits_for_its_record(place: Place) -> None:

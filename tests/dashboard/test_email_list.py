@@ -98,7 +98,7 @@ async def test_a_filter_that_means_nothing_is_told_and_kept(place: Place) -> Non
         ada = await logged_in(here, await a_person(team, "ada@two.example"))
         for query, said in {
             "tag=a b": "is no tag",
-            "source=fax": "`source`",
+            "source=fax": "source",
             "key=7": "is not an id",
         }.items():
             page = await ada.get(f"/dashboard/emails?{query}")
@@ -235,3 +235,28 @@ async def test_viewers_neither_cancel_nor_send_again(place: Place) -> None:
             assert answer.status_code == 403
         [email] = await sent_emails(team)
         assert email["last_event"] == "scheduled"
+
+
+async def test_mail_to_a_domain_is_found_with_and_without_an_at(place: Place) -> None:
+    async with opened(place) as here:
+        team = await here.team("Harbor")
+        ada = await logged_in(here, await a_person(team, "ada@twelve.example"))
+        await team.send(to="ben@quay.example", subject="To the quay")
+        await team.send(to="ben@pier.example", subject="To the pier")
+        for query in ("quay.example", "@quay.example", "ben@quay.example"):
+            assert listed(await ada.get(f"/dashboard/emails?to={query}")) == ["To the quay"]
+            file = await ada.get(f"/dashboard/emails/csv?to={query}")
+            assert [row["subject"] for row in csv.DictReader(StringIO(file.text))] == ["To the quay"]
+        refused = await ada.get("/dashboard/emails?to=ben")
+        assert refused.status_code == 422
+        assert "neither a whole address nor a domain" in text_of(refused)
+
+
+async def test_what_is_done_with_chosen_emails_stands_above_the_list(place: Place) -> None:
+    async with opened(place) as here:
+        team = await here.team("Harbor")
+        ada = await logged_in(here, await a_person(team, "ada@thirteen.example"))
+        await team.send()
+        page = (await ada.get("/dashboard/emails")).text
+        assert page.index('data-chosen="# chosen"') < page.index("<table")
+        assert page.index("Send the chosen emails again") < page.index("<table")

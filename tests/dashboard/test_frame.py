@@ -11,6 +11,7 @@ from kit.screens import address_of, table
 from kit.world import World
 from pillarbox.dashboard import pages
 from pillarbox.dashboard.frame import charts
+from pillarbox.dashboard.pages import with_code
 
 HERE = re.compile(r'<a href="([^"]+)" aria-current="page"')
 AXIS = re.compile(r'<text class="axis"[^>]*text-anchor="end">([^<]*)</text>')
@@ -56,3 +57,9 @@ async def test_templates_are_compiled_before_a_screen_is_drawn(pillarbox: World)
     await pages.prepare("frame/keys.html")
     known = {name for _, name in cache}
     assert {"frame/keys.html", "frame/layout.html", "frame/icons.html", "people/fields.html"} <= known
+
+
+def test_code_in_a_sentence_is_shown_as_code() -> None:
+    assert with_code("The `to` of <b>") == "<bdi>The <code>to</code> of &lt;b&gt;</bdi>"
+    assert with_code("`<i>`") == "<bdi><code>&lt;i&gt;</code></bdi>"
+    assert with_code("one ` alone") == "one ` alone"

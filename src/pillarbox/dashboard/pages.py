@@ -41,6 +41,7 @@ LONGEST_CELL = 200
 SCREEN_TEXT = 100_000
 """Octets of a screen that one long text takes at most."""
 
+_CODE = re.compile("`([^`]+)`")
 _SYNTAX = re.compile(r"[\^$\\.*+?()\[\]{}|/]")
 _ISOLATED = Markup("<bdi>{}</bdi>")
 UNITS = ("B", "kB", "MB", "GB", "TB")
@@ -69,6 +70,12 @@ def sentence(key: str, **values: str) -> Markup:
     return escape(t(key)).format(**{name: _ISOLATED.format(value) for name, value in values.items()})
 
 
+def with_code(text: str) -> Markup:
+    """Return a text as HTML, with what stands between backticks as code; `bdi` keeps it together."""
+    shown, count = _CODE.subn(r"<code>\1</code>", str(escape(text)))
+    return Markup(f"<bdi>{shown}</bdi>" if count else shown)  # noqa: S704 (escaped)
+
+
 @cache
 def _templates() -> Environment:
     # Loaded with the first page: many processes never show one.
@@ -92,6 +99,7 @@ def _templates() -> Environment:
     made.filters["translated"] = translated
     made.filters["exact_pattern"] = exact_pattern
     made.filters["cut"] = cut
+    made.filters["with_code"] = with_code
     made.globals.update(
         t=t, has_text=has_text, language=language, languages=NAMES, sentence=sentence, tone_of=tone_of
     )

@@ -56,6 +56,11 @@
     if (all) {
       for (const box of all.closest("form").querySelectorAll("input[name=id]")) box.checked = all.checked;
     }
+    const place = event.target.type === "checkbox" && event.target.form?.querySelector("[data-chosen]");
+    if (place) {
+      const count = event.target.form.querySelectorAll("input[name=id]:checked").length;
+      place.textContent = count ? place.dataset.chosen.replace("#", count) : "";
+    }
   });
 
   document.addEventListener("submit", (event) => {

@@ -98,11 +98,16 @@ def given_filters(visit: Visit) -> dict[str, str | None]:
     return {name: visit.request.query.text(name) for name in FILTERS}
 
 
+def recipient_text(text: str | None) -> str | None:
+    """Return the recipient to look for as the API names it: a domain has an `@` before it."""
+    return f"@{text}" if text and "@" not in text and "." in text else text
+
+
 def filter_of(given: Mapping[str, str | None]) -> EmailFilter:
     """Return the filter that these texts mean; NotAFilter or Invalid where one of them means nothing."""
     days = day_range(given["since"], given["until"])
     return EmailFilter.parsed(
-        to=given["to"],
+        to=recipient_text(given["to"]),
         sender=given["sender"],
         subject=given["subject"],
         state=given["state"],
@@ -130,7 +135,7 @@ async def _filtered(
 ) -> tuple[Sequence[Mapping[str, Any]], PageLinks]:
     days = day_range(given["since"], given["until"])
     asked: dict[str, Any] = {FILTERS[name]: text for name, text in given.items()}
-    asked |= {"since": _iso(days.since), "until": _iso(days.until)}
+    asked |= {"to": recipient_text(given["to"]), "since": _iso(days.since), "until": _iso(days.until)}
     page = await visit.get("/emails", **asked, limit=ROWS, after=visit.request.query.text("after"))
     older = with_query(HERE, **given, after=page["next"]) if page["has_more"] else None
     return page["data"], PageLinks(None, older)

@@ -238,7 +238,14 @@ def as_message_id(text: str) -> str:
 
 
 def _recipient(text: str) -> str:
-    return f"@{_domain(text[1:])}" if text.startswith("@") else _address(text)
+    if text.startswith("@"):
+        return f"@{_domain(text[1:])}"
+    try:
+        return _address(text)
+    except NotAFilter:
+        raise NotAFilter(
+            f"{_shown(text)} is neither a whole address nor a domain, such as @quay.example."
+        ) from None
 
 
 def _address(text: str) -> str:
