@@ -228,7 +228,8 @@ def test_removal_leaves_no_row_and_no_file_and_touches_no_other_team(harbor: Ins
     demo = made_in(harbor, MonthSize(days=3, contacts=20))
 
     async def goes_on() -> None:
-        """Somebody looks around: a file too large for the database, a session, an entry of the log."""
+        """Somebody looks around: a file too large for the database, a session, a provider, an entry of the
+        log."""
         async with world(harbor.url, harbor.folder, started=False) as pillarbox:
             mail = {
                 "from": "orders@saltmarsh.example",
@@ -240,6 +241,13 @@ def test_removal_leaves_no_row_and_no_file_and_touches_no_other_team(harbor: Ins
             sent = await pillarbox.client(demo.token).post("/emails", json=mail)
             assert sent.status_code == 200, sent.text
             await visit(pillarbox).log_in(Person(demo.id, demo.email, demo.password))
+            await pillarbox.pool.execute(
+                """
+                INSERT INTO person_openid_links (issuer, subject, person_id, email, created_at, last_used_at)
+                SELECT 'https://id.quay.example', 'demo', id, email, now(), now() FROM people WHERE email = $1
+                """,
+                demo.email,
+            )
 
     asyncio.run(goes_on())
     assert len(harbor.blobs()) == len(blobs) + 1

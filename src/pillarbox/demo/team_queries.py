@@ -182,7 +182,7 @@ async def marked_people(source: Source, mark: bytes) -> list[UUID]:
 
 
 async def remove_people(conn: Connection, people: Sequence[UUID]) -> None:
-    """Remove accounts with their sessions, links and factors."""
+    """Remove accounts with their sessions, links, factors and subjects of providers."""
     await conn.execute(
         """
         WITH sessions AS (DELETE FROM person_sessions WHERE person_id = ANY ($1)),
@@ -190,6 +190,7 @@ async def remove_people(conn: Connection, people: Sequence[UUID]) -> None:
              challenges AS (DELETE FROM person_challenges WHERE person_id = ANY ($1)),
              codes AS (DELETE FROM person_recovery_codes WHERE person_id = ANY ($1)),
              links AS (DELETE FROM person_links WHERE person_id = ANY ($1)),
+             subjects AS (DELETE FROM person_openid_links WHERE person_id = ANY ($1)),
              changes AS (DELETE FROM person_address_changes WHERE person_id = ANY ($1))
         DELETE FROM people WHERE id = ANY ($1)
         """,
