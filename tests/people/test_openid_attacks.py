@@ -349,14 +349,35 @@ async def test_tries_from_one_address_are_bounded(place: Place, monkeypatch: pyt
     monkeypatch.setattr(openid_logins, "PER_NETWORK", 3)
     async with opened(place) as (pillarbox, provider):
         browser = visit(pillarbox)
+        provider.user = None
         for _ in range(3):
-            assert (await browser.get(f"{CALLBACK}?state=x&code=y")).status_code == 400
-        answer = await browser.get(f"{CALLBACK}?state=x&code=y")
+            back = provider.sends_back(await sent_to_provider(browser))
+            assert (await browser.get(back)).status_code == 403
+        answer = await browser.get(provider.sends_back(await sent_to_provider(browser)))
         assert (answer.status_code, int(answer.headers["retry-after"]) > 0) == (429, True)
-        provider.user = user("kay")
-        for _ in range(3):
-            assert (await browser.get("/login/openid")).status_code == 303
-        assert (await browser.get("/login/openid")).status_code == 429
+
+
+async def test_a_page_of_another_site_shuts_no_network_out(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SEC-03: images of `/login/openid` and of the way back are neither counted nor recorded."""
+    monkeypatch.setattr(openid_logins, "PER_NETWORK", 3)
+    async with opened(place) as (pillarbox, provider):
+        somebody = await joined(await pillarbox.team(), provider, "kay")
+        before = len(await reasons(pillarbox))
+        browser, image = visit(pillarbox), {"sec-fetch-site": "cross-site", "sec-fetch-mode": "no-cors"}
+        await sent_to_provider(browser)
+        for _ in range(5):
+            begun = await browser.get("/login/openid", **image)
+            assert (begun.status_code, "location" in begun.headers) == (403, False)
+            for guest in (visit(pillarbox), browser):
+                answer = await guest.get(f"{CALLBACK}?state=x&code=y", **image)
+                assert answer.status_code == 400
+        assert len(await reasons(pillarbox)) == before
+        for site, mode in (("cross-site", "navigate"), ("none", "navigate"), ("same-origin", "cors")):
+            opened_by = {"sec-fetch-site": site, "sec-fetch-mode": mode}
+            assert (await browser.get("/login/openid", **opened_by)).status_code == 303
+        assert (await goes_through(browser, provider, somebody)).status_code == 303
 
 
 # People -----------------------------------------------------------------------------------------------

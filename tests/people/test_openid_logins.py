@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
+from uuid import UUID
 
 import pytest
 
@@ -27,8 +28,13 @@ from pillarbox.people.membership import members
 from pillarbox.people.membership.invitations import NewInvitation, invite
 from pillarbox.people.membership.members import MemberChangeActor
 from pillarbox.people.openid import openid_queries
+from pillarbox.people.openid.joined_team import joined_team
+from pillarbox.people.openid.policy import OpenIdPolicy
 from pillarbox.people.roles import TeamRole
 from pillarbox.people.sessions import SessionOrigin
+from pillarbox.teams import bootstrap
+from pillarbox.teams.bootstrap import TeamStatus
+from pillarbox.teams.team import DEMO_MARK
 
 IDS = Ids(SystemClock())
 ORIGIN = "https://mail.harbor.example"
@@ -135,10 +141,12 @@ async def test_an_account_that_the_operator_has_made_is_joined_and_its_link_ends
 
 
 async def test_people_of_a_named_domain_join_the_named_team_once(place: Place) -> None:
-    async with opened(place, oidc_domains="pier.example", oidc_team="Pier", oidc_role="viewer") as here:
+    async with opened(place) as (pillarbox, _):
+        await pillarbox.team("Pier")
+        named = str((await pillarbox.team("Pier")).id)
+    async with opened(place, oidc_domains="pier.example", oidc_team=named, oidc_role="viewer") as here:
         pillarbox, provider = here
-        await pillarbox.team()
-        pier = await pillarbox.team("Pier")
+        pier = Team(pillarbox, UUID(named), "", pillarbox.client(""))
         dora = user("dora", email="Dora@Pier.example")
         browser = visit(pillarbox)
         await goes_through(browser, provider, dora)
@@ -153,25 +161,110 @@ async def test_people_of_a_named_domain_join_the_named_team_once(place: Place) -
         for stranger in ("eve@sub.pier.example", "eve@pier.example.evil.example", "eve@quay.example"):
             refused = await goes_through(visit(pillarbox), provider, user("eve", email=stranger))
             assert (refused.status_code, heading(refused)) == (403, "Quay Login did not log you in")
-            assert "Nobody has invited your address" in text_of(refused)
+            assert "comes in here by an invitation" in text_of(refused)
             assert not await pillarbox.pool.fetch("SELECT FROM people WHERE email = $1", stranger)
         assert await acts_of(pillarbox, "eve@quay.example") == ["login.failed"]
 
 
-async def test_two_teams_of_the_named_name_are_one_too_many(place: Place) -> None:
-    async with opened(place, oidc_domains="pier.example", oidc_team="Twin") as (pillarbox, provider):
-        await pillarbox.team("Twin")
-        await pillarbox.team("Twin")
-        refused = await goes_through(visit(pillarbox), provider, user("fay", email="fay@pier.example"))
-        assert (refused.status_code, "no team that you can join" in text_of(refused)) == (403, True)
+async def make_demo_team(pillarbox: World) -> None:
+    """Make a team with the demo's mark, whose id is of a month ago."""
+    await pillarbox.pool.execute(
+        "INSERT INTO teams (id, name, email, created_at) VALUES ($1, 'Demo', 'demo@demo.example', now())",
+        UUID(bytes=bytes.fromhex("0190000000007000") + DEMO_MARK),
+    )
+
+
+async def test_without_a_named_team_people_of_a_domain_join_the_only_one(
+    database_url: str, tmp_path: Path
+) -> None:
+    """OA-15: never the demo's, and never that of somebody else where the only one is disabled."""
+    async with opened((database_url, tmp_path), oidc_domains="pier.example") as (pillarbox, provider):
+
+        async def comes(name: str) -> str:
+            answer = await goes_through(visit(pillarbox), provider, user(name, email=f"{name}@pier.example"))
+            return "joined" if answer.status_code == 303 else text_of(answer)
+
+        await make_demo_team(pillarbox)
+        policy = pillarbox.app.need(OpenIdPolicy)
+        first = await bootstrap.operators_team(pillarbox.pool)
+        assert await joined_team(pillarbox.pool, policy) is None
+        assert "name it with --oidc-team" in await comes("una")
+        harbor = await pillarbox.team()
+        assert first != harbor.id
+        assert await comes("uri") == "joined"
+        assert await role_of(harbor, "uri@pier.example") == "member"
+        await bootstrap.set_status(pillarbox.pool, harbor.id, TeamStatus.DISABLED)
+        assert "name it with --oidc-team" in await comes("una")
+        other = await pillarbox.team("Pier")
+        assert "name it with --oidc-team" in await comes("una")
+        assert await role_of(other, "una@pier.example") is None
+        await bootstrap.set_status(pillarbox.pool, harbor.id, TeamStatus.ACTIVE)
+        assert "name it with --oidc-team" in await comes("una")
+        # An invitation lets in without the domain's team.
+        path = await invited(other, "una@pier.example")
+        browser = visit(pillarbox)
+        somebody = user("una", email="una@pier.example")
+        assert (
+            await goes_through(browser, provider, somebody, f"/login/openid?to={path}")
+        ).status_code == 303
+        assert await role_of(other, "una@pier.example") == "member"
+
+
+async def test_an_invitation_captures_nobody(place: Place) -> None:
+    """OA-15: only the one whose link was opened is accepted, and the domain counts besides."""
+    async with opened(place) as (pillarbox, _):
+        named = str((await pillarbox.team("Slip")).id)
+    async with opened(place, oidc_domains="slip.example", oidc_team=named) as (pillarbox, provider):
+        slip = Team(pillarbox, UUID(named), "", pillarbox.client(""))
+        stranger, friend = await pillarbox.team("Stranger"), await pillarbox.team("Friend")
+        for name in ("abe", "bo"):
+            await invited(stranger, f"{name}@slip.example")
+        left = await invited(stranger, "cy@slip.example")
+        meant = await invited(friend, "bo@slip.example", TeamRole.ADMIN)
+        others = await invited(friend, "else@slip.example")
+        # From the login page: the domain's team alone.
+        abe = user("abe", email="abe@slip.example")
+        assert (await goes_through(visit(pillarbox), provider, abe)).status_code == 303
+        assert await role_of(slip, "abe@slip.example") == "member"
+        assert await role_of(stranger, "abe@slip.example") is None
+        # From the link of one team: that and the domain's.
+        browser = visit(pillarbox)
+        bo = user("bo", email="bo@slip.example")
+        answer = await goes_through(browser, provider, bo, f"/login/openid?to={meant}")
+        assert answer.headers["location"] == "/team?done=joined"
+        found = [await role_of(team, "bo@slip.example") for team in (slip, friend, stranger)]
+        assert found == ["member", "admin", None]
+        assert "Friend" in text_of(await browser.get("/team"))
+        # The link of somebody else's invitation stays open; one's own is accepted by a click.
+        browser = visit(pillarbox)
+        cy = user("cy", email="cy@slip.example")
+        answer = await goes_through(browser, provider, cy, f"/login/openid?to={others}")
+        assert answer.headers["location"] == others
+        assert (await visit(pillarbox).get(others)).status_code == 200
+        assert await role_of(friend, "cy@slip.example") is None
+        assert (await browser.send(left)).headers["location"] == "/team?done=joined"
+        assert await role_of(stranger, "cy@slip.example") == "member"
+        acts = await pillarbox.pool.fetch(
+            "SELECT actor FROM audit_entries WHERE team_id = $1 AND what = 'invitation.accepted'", stranger.id
+        )
+        assert [row[0] for row in acts] == ["cy@slip.example"]
+
+
+async def test_the_page_of_an_invitation_leads_to_the_provider(place: Place) -> None:
+    async with opened(place) as (pillarbox, provider):
+        path = await invited(await pillarbox.team(), "dot@quay.example")
+        refused = await goes_through(visit(pillarbox), provider, user("dot"))
+        assert (refused.status_code, "open its link and log in from there" in text_of(refused)) == (403, True)
+        assert f'href="/login/openid?to={path}"' in (await visit(pillarbox).get(path)).text
 
 
 async def test_the_address_of_an_id_token_may_stand_in_userinfo(place: Place) -> None:
     async with opened(place) as (pillarbox, provider):
-        await invited(await pillarbox.team(), "gus@quay.example")
+        path = await invited(await pillarbox.team(), "gus@quay.example")
         provider.left_out = frozenset({"email", "email_verified"})
         browser = visit(pillarbox)
-        assert (await goes_through(browser, provider, user("gus"))).status_code == 303
+        came = await goes_through(browser, provider, user("gus"), f"/login/openid?to={path}")
+        assert came.status_code == 303
         assert provider.requests.count("/userinfo") == 1
         assert (await goes_through(visit(pillarbox), provider, user("gus"))).status_code == 303
         assert provider.requests.count("/userinfo") == 1
@@ -179,7 +272,7 @@ async def test_the_address_of_an_id_token_may_stand_in_userinfo(place: Place) ->
 
 async def test_a_second_factor_is_asked_for_after_the_provider(place: Place) -> None:
     async with opened(place) as (pillarbox, provider):
-        await invited(await pillarbox.team(), "hal@quay.example")
+        await a_person(await pillarbox.team(), "hal@quay.example", password=False)
         assert (await goes_through(visit(pillarbox), provider, user("hal"))).status_code == 303
         await pillarbox.pool.execute(
             "UPDATE people SET totp = 'seed', totp_confirmed_at = now() WHERE email = 'hal@quay.example'"
@@ -192,7 +285,7 @@ async def test_a_second_factor_is_asked_for_after_the_provider(place: Place) -> 
 
 async def test_the_provider_confirms_who_one_is_and_a_password_sets_one_free(place: Place) -> None:
     async with openid_world(*place, clock=(clock := ManualClock())) as (pillarbox, provider):
-        await invited(await pillarbox.team(), "ida@quay.example")
+        await a_person(await pillarbox.team(), "ida@quay.example", password=False)
         browser = visit(pillarbox)
         provider.now = lambda: int(clock.now().timestamp())
         await goes_through(browser, provider, user("ida"))
@@ -212,6 +305,11 @@ async def test_the_provider_confirms_who_one_is_and_a_password_sets_one_free(pla
         assert (other.status_code, "you are somebody else than here" in text_of(other)) == (403, True)
         right = await goes_through(browser, provider, user("ida"), "/confirm/openid?to=/account/password")
         assert right.headers["location"] == "/account/password"
+        # Who has no other proof is believed without a time.
+        provider.alter = lambda claims: {name: value for name, value in claims.items() if name != "auth_time"}
+        right = await goes_through(browser, provider, user("ida"), "/confirm/openid?to=/account/password")
+        assert right.headers["location"] == "/account/password"
+        provider.alter = lambda claims: claims
         kept = await browser.send("/account", "/account/openid/remove")
         assert "is your only way in" in text_of(await browser.follow(kept))
         await browser.send("/account/password", password="nine quiet boats at dusk")
@@ -220,6 +318,10 @@ async def test_the_provider_confirms_who_one_is_and_a_password_sets_one_free(pla
         assert "can log you in, once it has verified" in text_of(await browser.follow(removed))
         connected = await goes_through(browser, provider, user("ida"), "/account/openid")
         assert connected.headers["location"] == "/account?done=openid"
+        # Without `auth_time` a session at the provider of any age would prove it: the password does.
+        provider.alter = lambda claims: {name: value for name, value in claims.items() if name != "auth_time"}
+        undated = await goes_through(browser, provider, user("ida"), "/confirm/openid")
+        assert (undated.status_code, "Confirm with your password" in text_of(undated)) == (403, True)
         acts = await acts_of(pillarbox, "ida@quay.example")
         assert [act for act in acts if act.startswith("openid.")] == [
             "openid.joined",

@@ -34,9 +34,10 @@ from pillarbox.people import accounts
 from pillarbox.people.passwords import Passwords
 from pillarbox.people.roles import TeamRole
 from pillarbox.teams import bootstrap
+from pillarbox.teams.team import DEMO_MARK
 
-MARK: Final = bytes.fromhex("b0de30a0d3300000")
-"""The last eight octets of the ids of the demo's team and account. Ids of others end with random octets."""
+MARK: Final = DEMO_MARK
+"""The last eight octets of the ids of the demo's team and account."""
 
 SEED: Final = 30
 LATEST: Final = timedelta(minutes=3)

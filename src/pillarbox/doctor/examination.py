@@ -15,7 +15,7 @@ from pillarbox.delivery.settings import REMOTE_SMTP_PORT
 from pillarbox.doctor import backups, clocks, machine, queries, shared_state
 from pillarbox.doctor.checks import Check, Level
 from pillarbox.doctor.listeners import listening, return_path_check
-from pillarbox.doctor.login_provider import login_provider
+from pillarbox.doctor.login_provider import login_provider, login_team
 from pillarbox.doctor.naming import naming
 from pillarbox.doctor.outside import PROBED, OutsideWorld
 from pillarbox.doctor.outward import EffectiveRoute, outgoing
@@ -124,6 +124,7 @@ async def examined(installation: CheckedInstallation, outside: OutsideWorld) -> 
         *listeners,
         await certificate(settings, outside.clock.now(), is_known=installation.knows("tls_cert")),
         *await login_provider(settings, outside.provider, outside.clock.now()),
+        *await login_team(settings, installation.pool),
         *await endpoints(installation.pool, outside.clock.now()),
         *await reputation_checks(installation.pool, outside.clock.now()),
         await machine.clock(installation.pool, outside.clock),

@@ -1,4 +1,7 @@
-"""Can people log in at the OpenID Connect provider? Its documents are fetched as a login does."""
+"""Can people log in at the OpenID Connect provider, and which team do those of a named domain join?
+
+The documents of the provider are fetched as a login does.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,11 @@ from datetime import datetime
 from typing import Final
 
 from pillarbox.doctor.checks import Check, Level
+from pillarbox.kernel.postgres.database import Source
 from pillarbox.kernel.settings.settings import Settings
 from pillarbox.people.openid.failures import OpenIdFailure, OpenIdReason
+from pillarbox.people.openid.joined_team import joined_team
+from pillarbox.people.openid.policy import OpenIdPolicy
 from pillarbox.people.openid.provider import Provider
 from pillarbox.people.settings import OIDC_ISSUER
 
@@ -18,6 +24,25 @@ STEPS: Final = {
     "private hosts need `--allow-private`.",
     OpenIdReason.ANSWER: "Write `--oidc-issuer` exactly as `issuer` in its discovery document.",
 }
+
+
+async def login_team(settings: Settings, source: Source) -> list[Check]:
+    """Return the check of the team that people join by `--oidc-domains`; nothing where there is one, or
+    nobody comes in by a domain."""
+    policy = OpenIdPolicy.of(settings)
+    if policy.issuer is None or not policy.domains or await joined_team(source, policy) is not None:
+        return []
+    found = "several teams, or none" if policy.team is None else f"no active team {policy.team}"
+    return [
+        Check(
+            name=f"{NAME}.{OpenIdReason.NO_TEAM.value}",
+            level=Level.PROBLEM,
+            title="People of --oidc-domains have a team",
+            found=found,
+            expected="an active team: the one of `--oidc-team`, or the only one besides the demo's",
+            step="Give `--oidc-team` the id of the team, which `pillarbox teams list` shows.",
+        )
+    ]
 
 
 async def login_provider(settings: Settings, provider: Provider | None, now: datetime) -> list[Check]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 from pillarbox.kernel.settings import kinds
 from pillarbox.kernel.settings.setting import Setting
@@ -35,6 +36,14 @@ def issuer(text: str) -> str:
     if "?" in text or "#" in text or parts.username is not None:
         raise kinds.WrongValue("must not have a query, a fragment or a user")
     return text
+
+
+def team_id(text: str) -> str:
+    """Return the id of a team. A name is refused: a team chooses its name, and may take that of another."""
+    try:
+        return str(UUID(text))
+    except ValueError:
+        raise kinds.WrongValue("is not the id of a team, as `pillarbox teams list` shows it") from None
 
 
 def is_this_machine(host: str) -> bool:
@@ -122,11 +131,12 @@ OIDC_DOMAINS = Setting(
 
 OIDC_TEAM: Setting[str | None] = Setting(
     name="oidc_team",
-    parse=printable(200),
-    shape="TEAM",
+    parse=team_id,
+    shape="ID",
     default=None,
-    meaning="The team, by id or name, of people who come in by `--oidc-domains`.",
-    otherwise="the oldest team",
+    meaning="The team of people who come in by `--oidc-domains`, by the id that `pillarbox teams list` "
+    "shows. No name is taken, because teams rename themselves.",
+    otherwise="the only team besides the demo's; with several, nobody comes in by their domain",
 )
 
 OIDC_ROLE = Setting(

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 from uuid import UUID
+
+DEMO_MARK: Final = bytes.fromhex("b0de30a0d3300000")
+"""The last eight octets of the id of the demo's team. Ids of others end with random octets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,3 +30,7 @@ class Team:
     most_domains: int | None
     most_webhooks: int | None
     most_api_keys: int | None
+
+    @property
+    def is_demo(self) -> bool:
+        return self.id.bytes.endswith(DEMO_MARK)

@@ -51,7 +51,6 @@ BROWSER: Final = "__Host-pillarbox-openid"
 JOIN: Final = "__Host-pillarbox-join"
 JOIN_PATH: Final = f"{OPENID}/join"
 JOINED: Final = "/team?done=joined"
-INVITATION: Final = "/invitation/"
 
 STATUSES: Final = {OpenIdReason.UNREACHABLE: 503, OpenIdReason.STATE: 400, OpenIdReason.ANSWER: 503}
 """The statuses of pages about a login that did not happen; 403 for the others."""
@@ -70,6 +69,7 @@ TEXTS: Final = {
     OpenIdReason.OTHER_WAY: "openid.refused.other_way",
     OpenIdReason.OTHER_PERSON: "openid.refused.other_person",
     OpenIdReason.OLD_PROOF: "openid.refused.old_proof",
+    OpenIdReason.UNDATED_PROOF: "openid.refused.undated_proof",
 }
 
 ANSWER: Final = {"state": str, "code": str, "error": str, "iss": str}
@@ -147,16 +147,24 @@ async def sent_on(
     """Send the browser to the provider, with the cookie that its answer must meet."""
     if request.use(OpenIdPolicy).issuer is None:
         return off()
+    if not is_opened(request):
+        return message_page(
+            t("form.foreign.title"), t("openid.foreign"), status=403, link=("/login", t("login.title"))
+        )
     found = cookie(request, BROWSER)
     # A second tab goes on with the same token: each login has a state of its own.
     browser = found if found is not None and is_browser_token(found) else sessions.new_token()
     begun = await request.use(OpenIdLogins).begin(asking(request, visitor, browser), purpose, to)
     if isinstance(begun, OpenIdRefused):
         return refused(request, begun)
-    if isinstance(begun, TooManyTries):
-        return too_many(begun)
     headers = {**HEADERS, "location": begun, "set-cookie": set_cookie(BROWSER, browser, LASTS)}
     return Reply.html("", 303, headers)
+
+
+def is_opened(request: Request) -> bool:
+    """Return whether somebody opens the page, or a page of this site asks for it: not an image of another."""
+    site = request.header("sec-fetch-site")
+    return site in (None, "none", "same-origin") or request.header("sec-fetch-mode") == "navigate"
 
 
 def asking(request: Request, visitor: Visitor | None, browser: str | None = None) -> BrowserRequest:
@@ -177,8 +185,7 @@ def admitted(session: OpenIdSession, *, also_gone: str | None = None) -> Reply[H
     to = local_path(session.to)
     if session.purpose is LoginPurpose.CONNECT:
         return done("openid", session.token)
-    if session.is_new and to is not None and to.startswith(INVITATION):
-        # The login has accepted it already.
+    if session.has_accepted:
         to = JOINED
     place = with_return("/login/factor", to) if session.stage is SessionStage.PENDING else to or HOME
     reply = see_other(place, cookie=session_cookie(session.token))

@@ -10,6 +10,7 @@ import asyncpg
 
 from pillarbox.dashboard.people.cookies import cookie, session_cookie
 from pillarbox.dashboard.people.local_paths import with_return
+from pillarbox.dashboard.people.login import OPENID
 from pillarbox.dashboard.people.new_passwords import wrong_with
 from pillarbox.dashboard.people.page_visits import (
     Form,
@@ -59,7 +60,7 @@ async def accept(request: Request, guest: PageGuest, fields: Form) -> Reply[Html
 async def joined(request: Request, visitor: Visitor, opened: OpenedInvitation) -> Reply[Html]:
     """Add the account to the team, and let the person view that team from now on."""
     done = await request.use(Invitations).join(
-        request.at, request.param("token"), visitor.person_id, visitor_actor(request, visitor)
+        request.at, request.param("token"), visitor_actor(request, visitor)
     )
     if not done:
         return gone()
@@ -95,7 +96,7 @@ def invitation_page(
     name: str = "",
 ) -> Reply[Html]:
     """Show the invitation, and what to do about it."""
-    visitor = guest.visitor
+    visitor, policy = guest.visitor, request.use(OpenIdPolicy)
     return draw(
         "teams/invitation.html",
         visitor=guest,
@@ -104,8 +105,10 @@ def invitation_page(
         role=t(ROLES[TeamRole(opened.invitation.role)]),
         is_meant=visitor is not None and is_meant(visitor, opened),
         has_account=opened.person is not None,
-        is_only=request.use(OpenIdPolicy).is_only,
+        is_only=policy.is_only,
         login=with_return("/login", request.path),
+        provider=policy.name if policy.issuer is not None else None,
+        provider_link=with_return(OPENID, request.path),
         wrong=wrong,
         name=name,
     )

@@ -109,9 +109,10 @@ TEXTS: Final[dict[str, str]] = {
     "tell whoever runs this Pillarbox: the log of acts has the reason.",
     "openid.refused.unverified": "{name} does not say that your email address is verified. Verify it there, "
     "then log in again.",
-    "openid.refused.not_invited": "Nobody has invited your address at {name} to this Pillarbox. Ask an owner "
-    "of a team for an invitation to that address.",
-    "openid.refused.no_team": "There is no team that you can join. Tell whoever runs this Pillarbox.",
+    "openid.refused.not_invited": "Your address at {name} comes in here by an invitation. If you have one, "
+    "open its link and log in from there. If not, ask an owner of a team for one to that address.",
+    "openid.refused.no_team": "There is no team that you can join. Whoever runs this Pillarbox must name it "
+    "with --oidc-team, by the id that pillarbox teams list shows.",
     "openid.refused.disabled": "Your account is disabled. Ask whoever runs this Pillarbox.",
     "openid.refused.other_subject": "The account with your address belongs to somebody else at {name}, or "
     "you have another account here. Whoever runs this Pillarbox can part them: pillarbox people unlink "
@@ -121,6 +122,9 @@ TEXTS: Final[dict[str, str]] = {
     "openid.refused.other_person": "At {name} you are somebody else than here. Log in there with the address "
     "of your account, then try again.",
     "openid.refused.old_proof": "{name} has not asked you who you are. Log out there, then try again.",
+    "openid.refused.undated_proof": "{name} does not say when it asked you who you are. Confirm with your "
+    "password or a passkey.",
+    "openid.foreign": "Another site has asked for this login. Begin it here.",
     "login.insecure": "Logging in needs HTTPS, or a browser on the machine itself under the name localhost: "
     "over plain HTTP the browser does not keep the cookie of a session. Open this page with https://.",
 }

@@ -55,6 +55,7 @@ ONCE = frozenset(
         b"idempotency-key",
         b"origin",
         b"range",
+        b"sec-fetch-mode",
         b"sec-fetch-site",
         b"transfer-encoding",
         b"x-batch-validation",

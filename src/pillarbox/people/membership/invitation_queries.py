@@ -93,28 +93,6 @@ async def open_invitation(db: TeamDb, invitation_id: UUID | None, now: datetime)
     return await db.one(OpenInvitation, OPEN, invitation_id, now)
 
 
-# Across teams: those of one address.
-async def open_for_address(
-    source: Source, spellings: Sequence[str], now: datetime
-) -> list[tuple[UUID, UUID]]:
-    """Return team and id of the invitations of an address, in any of these spellings, that can still be
-    accepted, in the order of the teams."""
-    rows = await source.fetch(
-        """
-        SELECT i.team_id, i.id
-          FROM team_invitations i
-          JOIN teams t ON t.id = i.team_id
-          LEFT JOIN people p ON p.id = i.invited_by
-         WHERE lower(i.email) = ANY ($1::text[]) AND i.accepted_at IS NULL AND i.expires_at > $2
-           AND t.status <> 'disabled' AND p.disabled_at IS NULL
-         ORDER BY i.team_id, i.id
-        """,
-        spellings,
-        now,
-    )
-    return [(row[0], row[1]) for row in rows]
-
-
 async def accept(db: TeamDb, invitation_id: UUID | None, now: datetime) -> AcceptedMember | None:
     """Take the invitation, once."""
     return await db.one(AcceptedMember, ACCEPT, invitation_id, now)

@@ -28,6 +28,9 @@ from pillarbox.people.roles import TeamRole, may_manage
 from pillarbox.people.sessions import SessionOrigin
 
 WAY: Final = "invitation"
+PATH: Final = "/invitation/"
+"""The path of a link, before its token."""
+
 LASTS: Final = links.LIFETIME[links.LinkKind.INVITATION]
 A_DAY: Final = timedelta(days=1)
 MOST_A_DAY: Final = 50
@@ -119,12 +122,12 @@ class Invitations:
         person = await queries.person_of_address(self._pool, email_address(found.email).address)
         return OpenedInvitation(found, person if person is not None and can_log_in(person) else None)
 
-    async def join(self, now: datetime, token: str, person_id: UUID, actor: Actor) -> bool:
-        """Make somebody who has logged in, with the address of the invitation, a member."""
+    async def join(self, now: datetime, token: str, actor: Actor) -> bool:
+        """Make the acting person, who has logged in with the address of the invitation, a member."""
         async with transaction(self._pool) as conn:
-            taken = await self._take(conn, now, token)
+            taken = await take(conn, now, token)
             if taken is not None:
-                await self._join(conn, now, taken, person_id, actor)
+                await join_invited(conn, now, self._ids, taken, actor)
         return taken is not None
 
     async def join_newly(
@@ -160,7 +163,7 @@ class Invitations:
     ) -> str | None:
         async with transaction(self._pool) as conn:
             # First of all: of several who open the link at once, one makes the person.
-            taken = await self._take(conn, now, token)
+            taken = await take(conn, now, token)
             if taken is None:
                 return None
             address = email_address(taken.email)
@@ -169,7 +172,7 @@ class Invitations:
                 raise NoLongerOpen
             person_id = person.id if person else await accounts.create(conn, self._ids.stamp(), address, name)
             actor = Actor(person_id, name=address.shown, address=origin.address, user_agent=origin.user_agent)
-            await self._join(conn, now, taken, person_id, actor)
+            await join_invited(conn, now, self._ids, taken, actor)
             if name is not None:
                 await accounts.set_name(conn, person_id, name)
             await accounts.set_password(conn, now, person_id, hashed)
@@ -179,42 +182,41 @@ class Invitations:
             await queries.mark_login(conn, person_id, now)
             return await sessions.begin(conn, now, self._ids.new(), person_id, [WAY], origin)
 
-    async def _take(self, conn: Connection, now: datetime, token: str) -> AcceptedInvitation | None:
-        """Take the invitation behind the link, which works once."""
-        link = await links.use(conn, now, links.LinkKind.INVITATION, token)
-        if link is None or link.team_id is None:
-            return None
-        db = TeamDb(conn, link.team_id)
-        await hold(db)
-        found = await invitation_queries.accept(db, link.invitation_id, now)
-        return None if found is None else AcceptedInvitation(link.team_id, found.email, TeamRole(found.role))
 
-    async def _join(
-        self, conn: Connection, now: datetime, taken: AcceptedInvitation, person_id: UUID, actor: Actor
-    ) -> None:
-        address = email_address(taken.email)
-        await accounts.join(conn, self._ids.stamp(), person_id, address, taken.team_id, taken.role)
-        db, details = TeamDb(conn, taken.team_id), {"role": taken.role.value}
-        await MemberChangeActor(actor, now).record(db, Act.INVITATION_ACCEPTED, taken.email, details)
+async def take(conn: Connection, now: datetime, token: str) -> AcceptedInvitation | None:
+    """Take the invitation behind the link, which works once."""
+    link = await links.use(conn, now, links.LinkKind.INVITATION, token)
+    if link is None or link.team_id is None:
+        return None
+    db = TeamDb(conn, link.team_id)
+    await hold(db)
+    found = await invitation_queries.accept(db, link.invitation_id, now)
+    return None if found is None else AcceptedInvitation(link.team_id, found.email, TeamRole(found.role))
 
 
-async def accept_all(conn: Connection, now: datetime, ids: Ids, address: EmailAddress, actor: Actor) -> int:
-    """Accept all open invitations of an address for the acting person, who has proved to have it; return how
-    many there were."""
+async def take_for(
+    conn: Connection, now: datetime, token: str, address: EmailAddress
+) -> AcceptedInvitation | None:
+    """Take the invitation behind the link where it is for this address; leave any other open."""
+    link = await links.find(conn, now, links.LinkKind.INVITATION, token)
+    if link is None or link.team_id is None:
+        return None
+    found = await invitation_queries.open_invitation(TeamDb(conn, link.team_id), link.invitation_id, now)
+    if found is None or email_address(found.email).address != address.address:
+        return None
+    return await take(conn, now, token)
+
+
+async def join_invited(
+    conn: Connection, now: datetime, ids: Ids, taken: AcceptedInvitation, actor: Actor, way: str | None = None
+) -> None:
+    """Make the acting person a member by an invitation that was taken."""
     assert actor.person_id is not None
-    accepted = 0
-    spellings = [address.address, address.shown]
-    for team_id, invitation_id in await invitation_queries.open_for_address(conn, spellings, now):
-        db = TeamDb(conn, team_id)
-        await hold(db)
-        found = await invitation_queries.accept(db, invitation_id, now)
-        if found is not None:
-            role = TeamRole(found.role)
-            await accounts.join(conn, ids.stamp(), actor.person_id, address, team_id, role)
-            details = {"role": role.value, "way": "openid"}
-            await MemberChangeActor(actor, now).record(db, Act.INVITATION_ACCEPTED, found.email, details)
-            accepted += 1
-    return accepted
+    address = email_address(taken.email)
+    await accounts.join(conn, ids.stamp(), actor.person_id, address, taken.team_id, taken.role)
+    details = {"role": taken.role.value, **({} if way is None else {"way": way})}
+    db = TeamDb(conn, taken.team_id)
+    await MemberChangeActor(actor, now).record(db, Act.INVITATION_ACCEPTED, taken.email, details)
 
 
 async def invite(
@@ -264,7 +266,7 @@ async def _store(
     token = await links.make(
         db.connection, by.at, links.LinkKind.INVITATION, team_id=db.team_id, invitation_id=invitation_id
     )
-    return NewInvitation(invitation_id, f"{site}/invitation/{token}")
+    return NewInvitation(invitation_id, f"{site}{PATH}{token}")
 
 
 async def _send(

@@ -21,6 +21,7 @@ class OpenIdReason(Enum):
     OTHER_WAY = "other_way"
     OTHER_PERSON = "other_person"
     OLD_PROOF = "old_proof"
+    UNDATED_PROOF = "undated_proof"
 
 
 class OpenIdFailure(Exception):  # noqa: N818 - an outcome that ends the login

@@ -5,7 +5,7 @@ nothing. Any other subject needs a verified address, once:
 
 - of an account with a password: the password is asked for (`join`);
 - of an account that nobody has ever logged in to: the operator or a member has made it for that address;
-- of no account: an open invitation, or a domain that the operator has named.
+- of no account: the invitation whose link the person opened, or a domain that the operator has named.
 
 An account that has another way in, and one that is joined to another subject, is joined to nobody by its
 address. Where a person has a second factor, it is asked for after the provider as after a password.
@@ -32,6 +32,7 @@ from pillarbox.people.audit import Act, Actor, record
 from pillarbox.people.factors import passkey_queries
 from pillarbox.people.factors.factor_logins import with_way
 from pillarbox.people.logins import LoginRefused, Logins, ProvenPassword, TooManyTries, network_of
+from pillarbox.people.membership import invitations
 from pillarbox.people.openid import login_state, openid_queries
 from pillarbox.people.openid.failures import OpenIdFailure, OpenIdReason
 from pillarbox.people.openid.login_state import LoginPurpose, LoginState, PendingJoin
@@ -68,14 +69,14 @@ class OpenIdRefused(NamedTuple):
 
 
 class OpenIdSession(NamedTuple):
-    """A session by its new token. `purpose` is why the provider was asked; `is_new` says that the account was
-    made by this login."""
+    """A session by its new token. `purpose` is why the provider was asked; `has_accepted` says that the login
+    has accepted the invitation that it came from."""
 
     token: str
     stage: SessionStage
     purpose: LoginPurpose
     to: str | None
-    is_new: bool = False
+    has_accepted: bool = False
 
 
 class PasswordNeeded(NamedTuple):
@@ -120,11 +121,10 @@ class OpenIdLogins:
 
     async def begin(
         self, asking: BrowserRequest, purpose: LoginPurpose, to: str | None
-    ) -> str | OpenIdRefused | TooManyTries:
-        """Return the URL at which the provider asks the person who they are."""
+    ) -> str | OpenIdRefused:
+        """Return the URL at which the provider asks the person who they are. Nothing is counted: any page can
+        let browsers begin, and would shut their network out."""
         assert asking.browser is not None
-        if (refused := self._take(asking.origin, "openid begin from")) is not None:
-            return refused
         person_id = None if asking.visitor is None else asking.visitor.person_id
         state = LoginState(purpose, to, None if purpose is LoginPurpose.LOGIN else person_id, asking.at)
         text = login_state.seal_state(self.ring, asking.browser, state)
@@ -143,18 +143,25 @@ class OpenIdLogins:
             return OpenIdRefused(failure.reason, to)
 
     async def receive(self, asking: BrowserRequest, answer: ProviderAnswer) -> OpenIdOutcome:
-        """Do what the answer of the provider says, once."""
-        if (refused := self._take(asking.origin, "openid answers from")) is not None:
-            return refused
+        """Do what the answer of the provider says, once. An answer that is of no login of this browser is
+        neither counted nor recorded: any page can let browsers send such ones."""
         state = None
+        if asking.browser is not None:
+            state = login_state.open_state(self.ring, asking.browser, answer.state, asking.at)
+        if state is None:
+            return OpenIdRefused(OpenIdReason.STATE)
+        window = key_for(f"openid answers from {network_of(asking.origin.address)}")
+        taken = self.windows.take(window, PER_NETWORK, WINDOW)
+        if not taken.allowed:
+            return TooManyTries(taken.reset)
         try:
-            state = await self._state(asking, answer)
+            await self._take_state(asking, answer, state)
             subject = await self._subject(asking, answer)
             outcome = await self._act(asking, state, subject)
         except OpenIdFailure as failure:
             await self._record_refusal(asking, failure)
-            return OpenIdRefused(failure.reason, None if state is None else state.to)
-        self.windows.give_back(self._window(asking.origin, "openid answers from"))
+            return OpenIdRefused(failure.reason, state.to)
+        self.windows.give_back(window)
         return outcome
 
     async def pending_join(
@@ -187,13 +194,8 @@ class OpenIdLogins:
 
     # Steps ---------------------------------------------------------------------------------------
 
-    async def _state(self, asking: BrowserRequest, answer: ProviderAnswer) -> LoginState:
-        """Return the login that the answer belongs to, and take its state (RFC 9700, 4.4 and 4.7)."""
-        if asking.browser is None:
-            raise OpenIdFailure(OpenIdReason.STATE, "no cookie")
-        state = login_state.open_state(self.ring, asking.browser, answer.state, asking.at)
-        if state is None:
-            raise OpenIdFailure(OpenIdReason.STATE, "not of this browser, or too old")
+    async def _take_state(self, asking: BrowserRequest, answer: ProviderAnswer, state: LoginState) -> None:
+        """Take the state of the login that the answer belongs to (RFC 9700, 4.4 and 4.7)."""
         hash_ = login_state.state_hash(answer.state)
         if not await openid_queries.use_state(self.pool, hash_, state.ends_at):
             raise OpenIdFailure(OpenIdReason.STATE, "used before")
@@ -201,7 +203,6 @@ class OpenIdLogins:
             visitor = asking.visitor
             if visitor is None or visitor.person_id != state.person_id:
                 raise OpenIdFailure(OpenIdReason.STATE, "another person is logged in")
-        return state
 
     async def _subject(self, asking: BrowserRequest, answer: ProviderAnswer) -> ProviderSubject:
         """Return who the provider says the person is."""
@@ -262,9 +263,15 @@ class OpenIdLogins:
             passkeys = await passkey_queries.of_person(conn, person.id)
             if passkeys or person.last_login_at is not None:
                 raise OpenIdFailure(OpenIdReason.OTHER_WAY, email=address.shown)
-        came = await self.new_accounts.admit(conn, asking.at, asking.origin, subject, person)
-        await self._link(conn, asking, came, subject, address)
-        return await self._begun(conn, asking, came, subject, state.to, is_new=True)
+        came = await self.new_accounts.admit(
+            conn, asking.at, asking.origin, subject, person, _invitation(state.to)
+        )
+        await self._link(conn, asking, came.person_id, subject, address)
+        begun = await self._begun(conn, asking, came.person_id, subject, state.to)
+        if came.invited_to is None:
+            return begun
+        await sessions.look_at(conn, begun.token, came.invited_to)
+        return begun._replace(has_accepted=True)
 
     def _password_needed(
         self,
@@ -326,8 +333,6 @@ class OpenIdLogins:
         person_id: UUID,
         subject: ProviderSubject,
         to: str | None,
-        *,
-        is_new: bool = False,
     ) -> OpenIdSession:
         """Begin a session of the person who is joined to the subject."""
         email = await queries.lock(conn, person_id)
@@ -354,7 +359,7 @@ class OpenIdLogins:
             actor = asking.actor(person_id, email)
             details = {"ways": [WAY]}
             await record(conn, asking.at, Act.LOGIN_SUCCEEDED, team_id=None, actor=actor, details=details)
-        return OpenIdSession(token=token, stage=stage, purpose=LoginPurpose.LOGIN, to=to, is_new=is_new)
+        return OpenIdSession(token=token, stage=stage, purpose=LoginPurpose.LOGIN, to=to)
 
     async def _confirmed(
         self, asking: BrowserRequest, state: LoginState, subject: ProviderSubject
@@ -364,6 +369,8 @@ class OpenIdLogins:
         if proved_at is not None and proved_at < began - login_state.CLOCKS_DIFFER:
             raise OpenIdFailure(OpenIdReason.OLD_PROOF, email=subject.email)
         visitor = self._visitor(asking)
+        if proved_at is None and await self._has_own_proof(visitor.person_id):
+            raise OpenIdFailure(OpenIdReason.UNDATED_PROOF, email=subject.email)
         async with transaction(self.pool) as conn:
             is_joined = await openid_queries.mark_used(
                 conn, subject.issuer, subject.subject, visitor.person_id, asking.at
@@ -371,6 +378,13 @@ class OpenIdLogins:
             if not is_joined:
                 raise OpenIdFailure(OpenIdReason.OTHER_PERSON, email=subject.email)
             return await self._renewed(conn, asking, state)
+
+    async def _has_own_proof(self, person_id: UUID) -> bool:
+        """Return whether the person can prove here who they are: without the provider's session."""
+        person = await queries.person(self.pool, person_id)
+        if person is not None and person.password is not None:
+            return True
+        return bool(await passkey_queries.of_person(self.pool, person_id))
 
     async def _connected(
         self, asking: BrowserRequest, state: LoginState, subject: ProviderSubject
@@ -395,15 +409,6 @@ class OpenIdLogins:
         assert asking.visitor is not None
         return asking.visitor
 
-    # Bounds and the log --------------------------------------------------------------------------
-
-    def _take(self, origin: SessionOrigin, what: str) -> TooManyTries | None:
-        taken = self.windows.take(self._window(origin, what), PER_NETWORK, WINDOW)
-        return None if taken.allowed else TooManyTries(taken.reset)
-
-    def _window(self, origin: SessionOrigin, what: str) -> bytes:
-        return key_for(f"{what} {network_of(origin.address)}")
-
     async def _record_refusal(self, asking: BrowserRequest, failure: OpenIdFailure) -> None:
         details = {"way": WAY, "reason": failure.reason.value, "detail": failure.detail}
         await record(
@@ -416,6 +421,13 @@ class OpenIdLogins:
             details=details,
         )
         log.info("openid.refused", reason=failure.reason.value)
+
+
+def _invitation(to: str | None) -> str | None:
+    """Return the token of the invitation that a login came from."""
+    if to is None or not to.startswith(invitations.PATH):
+        return None
+    return to.removeprefix(invitations.PATH).partition("?")[0]
 
 
 def _key(email: str) -> str | None:

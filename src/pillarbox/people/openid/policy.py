@@ -14,7 +14,7 @@ from pillarbox.people.settings import OIDC_DOMAINS, OIDC_ISSUER, OIDC_NAME, OIDC
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenIdPolicy:
     """The operator's policy. `issuer` is None where people log in without a provider. `domains` are those
-    whose people come in without an invitation, as members of `team` (an id or a name; None: the oldest) with
+    whose people come in without an invitation, as members of `team` (an id; None: the only one) with
     `role`."""
 
     issuer: str | None

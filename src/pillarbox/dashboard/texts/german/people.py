@@ -120,10 +120,11 @@ TEXTS: Final[dict[str, str]] = {
     "Aktivitäten.",
     "openid.refused.unverified": "{name} sagt nicht, dass Ihre E-Mail-Adresse verifiziert ist. "
     "Verifizieren Sie sie dort, und melden Sie sich dann wieder an.",
-    "openid.refused.not_invited": "Niemand hat Ihre Adresse bei {name} zu dieser Pillarbox eingeladen. "
-    "Bitten Sie den Inhaber eines Teams um eine Einladung an diese Adresse.",
-    "openid.refused.no_team": "Es gibt kein Team, dem Sie beitreten können. Sagen Sie es dem Betreiber "
-    "dieser Pillarbox.",
+    "openid.refused.not_invited": "Mit Ihrer Adresse bei {name} kommen Sie hier durch eine Einladung herein. "
+    "Wenn Sie eine haben, öffnen Sie deren Link, und melden Sie sich von dort an. Bitten Sie sonst den "
+    "Inhaber eines Teams um eine Einladung an diese Adresse.",
+    "openid.refused.no_team": "Es gibt kein Team, dem Sie beitreten können. Der Betreiber dieser Pillarbox "
+    "muss es mit --oidc-team nennen, mit der ID, die pillarbox teams list zeigt.",
     "openid.refused.disabled": "Ihr Konto ist deaktiviert. Wenden Sie sich an den Betreiber dieser "
     "Pillarbox.",
     "openid.refused.other_subject": "Das Konto mit Ihrer Adresse gehört bei {name} jemand anderem, oder "
@@ -135,6 +136,9 @@ TEXTS: Final[dict[str, str]] = {
     "der Adresse Ihres Kontos an, und versuchen Sie es dann noch einmal.",
     "openid.refused.old_proof": "{name} hat nicht gefragt, wer Sie sind. Melden Sie sich dort ab, und "
     "versuchen Sie es dann noch einmal.",
+    "openid.refused.undated_proof": "{name} sagt nicht, wann Sie zuletzt gefragt wurden, wer Sie sind. "
+    "Bestätigen Sie es mit Ihrem Passwort oder einem Passkey.",
+    "openid.foreign": "Eine andere Website hat diese Anmeldung angefordert. Beginnen Sie sie hier.",
     "login.insecure": "Die Anmeldung braucht HTTPS oder einen Browser auf demselben Rechner unter dem "
     "Namen localhost: Über bloßes HTTP speichert der Browser das Cookie der Sitzung nicht. Öffnen Sie diese "
     "Seite mit https://.",
