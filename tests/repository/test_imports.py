@@ -158,7 +158,6 @@ SMALL_ON_PURPOSE = {
     "pillarbox.delivery.retries": "the table of retries",
     "pillarbox.delivery.smtp.tls_modes": "the table of how TLS is wanted",
     "pillarbox.doctor.clocks": "as above",
-    "pillarbox.doctor.login_provider": "a check of what most installations lack, with tests of its own",
     "pillarbox.doctor.smarthost": "opens a session as delivery does; the checks know no SMTP",
     "pillarbox.emails.files": "handed to a higher slice by the plugin",
     "pillarbox.inboxes.drafts.lists": "lists are modules of their own in all packages of inboxes",

@@ -120,6 +120,7 @@ OTHERS = {
     ("person_address_changes", "demo"): "removes the demo's account, which no team has any more",
     ("person_challenges", "demo"): "removes the demo's account, which no team has any more",
     ("person_links", "demo"): "removes the demo's account, which no team has any more",
+    ("person_openid_links", "demo"): "removes the demo's account, which no team has any more",
     ("person_passkeys", "demo"): "removes the demo's account, which no team has any more",
     ("person_recovery_codes", "demo"): "removes the demo's account, which no team has any more",
     ("person_sessions", "demo"): "removes the demo's account, which no team has any more",
