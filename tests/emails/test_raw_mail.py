@@ -9,10 +9,16 @@ from typing import Any
 from uuid import UUID
 
 import httpx
+import pytest
 
 from kit.people import a_person, logged_in, text_of
 from kit.world import Team, World
 from pillarbox.emails.own_mail.redaction import MARK, REDACTED_TEXT
+from pillarbox.emails.raw_mail.messages import SentMessages
+from pillarbox.kernel.postgres.time_limit import TimeLimit
+from pillarbox.kernel.process.byte_budget import OwnedBudget
+from pillarbox.kernel.storage.blobs import BlobStore
+from pillarbox.kernel.wire.problems import ServerOverloaded
 
 SMALL, LARGE = b"%PDF-1.7", bytes(range(256)) * 3000
 FILES = [
@@ -116,3 +122,52 @@ async def test_the_page_shows_the_message_and_its_header_fields(pillarbox: World
     assert "&lt;b&gt;12&lt;/b&gt;" in headers.text
     await pillarbox.turn()
     assert "The message as it left" in text_of(await ada.get(f"/dashboard/emails/{email_id}?view=raw"))
+
+
+async def test_slow_readers_hold_up_nobody(pillarbox: World) -> None:
+    """A reader that has begun and takes nothing more leaves the memory for composing to the others."""
+    team = await pillarbox.team("Harbor")
+    await team.domain("harbor.example")
+    email_id = UUID(await team.send(**{**WRITTEN, "html": "<p>" + "x" * 400_000}))
+    messages = SentMessages(pillarbox.pool, pillarbox.app.need(BlobStore), None)
+    messages._budget = OwnedBudget(1, 1)
+    slow = []
+    for _ in range(6):
+        found = await messages.file(team.id, email_id)
+        assert found is not None
+        assert found.read is not None
+        reading = found.read(0, found.size)
+        assert len(await anext(reading)) > 0
+        slow.append(reading)
+    assert messages._read_now[team.id] > 6 * 400_000
+    for reading in slow:
+        await reading.aclose()
+    assert not messages._read_now
+
+
+async def test_readers_of_one_team_are_bounded(pillarbox: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    team = await pillarbox.team("Harbor")
+    await team.domain("harbor.example")
+    email_id = UUID(await team.send(**WRITTEN))
+    messages = SentMessages(pillarbox.pool, pillarbox.app.need(BlobStore), None)
+    monkeypatch.setattr("pillarbox.emails.raw_mail.messages.READ_OF_TEAM", 1)
+    found = await messages.file(team.id, email_id)
+    assert found is not None
+    assert found.read is not None
+    reading = found.read(0, found.size)
+    await anext(reading)
+    with pytest.raises(ServerOverloaded):
+        await messages.file(team.id, email_id)
+    await reading.aclose()
+    assert await messages.file(team.id, email_id) is not None
+
+
+async def test_no_memory_in_time_is_told(pillarbox: World) -> None:
+    team = await pillarbox.team("Harbor")
+    await team.domain("harbor.example")
+    email_id = UUID(await team.send(**WRITTEN))
+    messages = SentMessages(pillarbox.pool, pillarbox.app.need(BlobStore), None)
+    async with messages._budget.of(team.id, 1 << 40):
+        with TimeLimit(0.2), pytest.raises(ServerOverloaded):
+            await messages.file(team.id, email_id)
+    assert await messages.file(team.id, email_id) is not None

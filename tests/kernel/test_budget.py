@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from pillarbox.kernel.process.byte_budget import BudgetShare, ByteBudget
+from pillarbox.kernel.process.byte_budget import BudgetShare, ByteBudget, OwnedBudget
 
 
 def has_turn(task: asyncio.Task[None]) -> bool:
@@ -63,3 +63,20 @@ async def test_who_gives_up_waiting_takes_nothing(has_its_turn: bool) -> None:
         await task
     async with asyncio.timeout(5):
         await after
+
+
+async def test_one_owner_leaves_room_to_the_others() -> None:
+    budget = OwnedBudget(100, 40)
+
+    async def hold(owner: str, size: int, until: asyncio.Event) -> None:
+        async with budget.of(owner, size):
+            await until.wait()
+
+    free = asyncio.Event()
+    greedy = [asyncio.create_task(hold("a", 40, free)) for _ in range(5)]
+    await asyncio.sleep(0)
+    async with asyncio.timeout(5), budget.of("b", 40):
+        pass
+    free.set()
+    await asyncio.gather(*greedy)
+    assert not budget._owners

@@ -217,7 +217,7 @@ SLICE = Slice(
         )
     ],
     background=_background,
-    files=lambda kit: {"attachment": AttachmentFiles(kit.pool).open, RAW: kit.need(SentMessages).file},
+    files=lambda kit: {"attachment": AttachmentFiles(kit.pool).open, RAW: kit.need(SentMessages).open},
     webhook_shapes=event_data.SHAPES,
     event_bodies={"email": event_data.event_data},
     invariants=INVARIANTS,

@@ -184,6 +184,13 @@ GET = """
      WHERE e.team_id = $1 AND e.id = $2
 """
 
+OCTETS = """
+    SELECT coalesce(octet_length(c.html), 0) + coalesce(octet_length(c.text), 0)
+      FROM complete_emails e
+      JOIN contents c ON c.team_id = e.team_id AND c.id = e.content_id
+     WHERE e.team_id = $1 AND e.id = $2
+"""
+
 RESCHEDULE = """
     UPDATE emails SET scheduled_at = $3
      WHERE team_id = $1 AND id = $2 AND last_event = 'scheduled'
@@ -390,6 +397,12 @@ async def get(db: TeamDb, email_id: UUID) -> EmailRow | None:
         return found
     html, text = await shown_bodies(found.html, found.text, found.preview_text, found.personal)
     return found._replace(html=html, text=text)
+
+
+async def octets(db: TeamDb, email_id: UUID) -> int | None:
+    """Return how many octets the stored bodies of the email have; None where there is no such email."""
+    found: int | None = await db.value(OCTETS, email_id)
+    return found
 
 
 async def reschedule(db: TeamDb, email_id: UUID, now: datetime) -> bool:

@@ -39,7 +39,11 @@ Read = Callable[[int, int], AsyncIterator[bytes]]
 
 @dataclass(frozen=True, slots=True)
 class FileToServe:
-    """A file and where its bytes are: in memory, in the blob store, or behind a function that makes them."""
+    """A file and where its bytes are: in memory, in the blob store, or behind a function that makes them.
+
+    Where `finish` is given, the size is not known yet: it returns the whole description, or None where the
+    file is gone. It may wait for memory, so it is called outside the turns of looking up.
+    """
 
     filename: str
     media: str
@@ -47,6 +51,7 @@ class FileToServe:
     data: bytes | None
     blob: str | None
     read: Read | None = None
+    finish: Callable[[], Awaitable[FileToServe | None]] | None = None
 
 
 Opener = Callable[[UUID, UUID], Awaitable[FileToServe | None]]
@@ -93,6 +98,8 @@ class FileLinks:
         if opener is None or not isinstance(team_id, UUID) or not isinstance(file_id, UUID):
             raise Forbidden("The link is not valid or has expired.")
         found = await self._looked_up(opener, team_id, file_id)
+        if found is not None and found.finish is not None:
+            found = await found.finish()
         if found is None:
             raise NotFound("File")
         return found

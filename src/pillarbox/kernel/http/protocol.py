@@ -51,7 +51,7 @@ class ConnectionLimits:
 
     head_seconds: float = 10.0
     body_seconds: float = 60.0
-    reading_seconds: float = 60.0
+    reading_seconds: float = 30.0
     linger_seconds: float = 2.0
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
+from collections import Counter, deque
+from collections.abc import AsyncIterator, Hashable
+from contextlib import asynccontextmanager
 
 
 class ByteBudget:
@@ -42,6 +44,29 @@ class ByteBudget:
                 self._free -= wanted
                 turn.set_result(None)
             self._waiting.popleft()
+
+
+class OwnedBudget:
+    """A budget of which an owner has at most a part at once: nobody waits long behind one of them."""
+
+    def __init__(self, total: int, part: int) -> None:
+        self._all = ByteBudget(total)
+        self._part = part
+        self._owners: dict[Hashable, ByteBudget] = {}
+        self._users: Counter[Hashable] = Counter()
+
+    @asynccontextmanager
+    async def of(self, owner: Hashable, size: int) -> AsyncIterator[None]:
+        """Hold so many bytes for this owner; wait for its own part first, then for all."""
+        own = self._owners.setdefault(owner, ByteBudget(self._part))
+        self._users[owner] += 1
+        try:
+            async with own.of(size), self._all.of(size):
+                yield
+        finally:
+            self._users[owner] -= 1
+            if not self._users[owner]:
+                del self._users[owner], self._owners[owner]
 
 
 class BudgetShare:
