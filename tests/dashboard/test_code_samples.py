@@ -16,7 +16,7 @@ import resend
 from kit.brought import ROUTES, WEBHOOKS
 from kit.node_packages import environment, packages, run_node
 from pillarbox.dashboard.docs.reference import ApiReference, Operation
-from pillarbox.dashboard.frame.code_samples import ApiExample, samples_of
+from pillarbox.dashboard.frame.code_samples import LONGEST_BODY, ApiExample, samples_of, shortened
 from pillarbox.dashboard.frame.sdk_calls import SDK_CALLS, camel_keys
 from pillarbox.kernel.http.openapi import document
 
@@ -154,3 +154,17 @@ def test_a_sample_holds_quotes_and_long_bodies() -> None:
     assert "it'\\''s" in sample.curl
     [long] = samples_of([ApiExample("POST", "/emails", {}, {"html": "x" * 100_000})], URL)
     assert max(map(len, (long.curl, long.python, long.node))) < 5000
+
+
+def test_a_large_body_is_cut_before_it_is_written() -> None:
+    """What a sample shows of it is the same."""
+    body = {"a": ["x" * 3000, {"b": "y" * 3000}], "c": "z" * 1_000_000, "d": list(range(100_000))}
+    assert len(json.dumps(shortened(body))) < 4 * LONGEST_BODY
+    [sample] = samples_of([ApiExample("POST", "/unknown", {}, body)], URL)
+    assert json.dumps(body)[:LONGEST_BODY] + "…" in sample.curl
+    deep: Any = "x"
+    for _ in range(50_000):
+        deep = [deep]
+    assert len(samples_of([ApiExample("POST", "/unknown", {}, {"deep": deep})], URL)[0].curl) < 1000
+    small = {"a": [1, None, True, "x"], "b": {}}
+    assert shortened(small) == small

@@ -18,6 +18,10 @@ import pytest
 from kit.people import Visit, a_person, logged_in, text_of
 from kit.world import Team, World, mail, world
 from pillarbox.dashboard.emails import email_acts
+from pillarbox.emails.inbox_mail import originals
+from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.storage.blobs import BlobStore
+from pillarbox.kernel.wire.problems import Invalid
 from pillarbox.people.roles import TeamRole
 
 Place = tuple[str, Path]
@@ -179,6 +183,30 @@ async def test_chosen_emails_are_sent_once_more(place: Place) -> None:
         headers = await here.pool.fetch("SELECT headers::text FROM contents WHERE headers IS NOT NULL")
         assert len({row["headers"] for row in headers}) == 1
         assert len(headers) == 2
+
+
+async def test_sending_again_has_bounded_memory(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One form of a team at a time; what finds no room in time is not sent."""
+    async with opened(place) as here:
+        team = await here.team("Harbor")
+        ada = await logged_in(here, await a_person(team, "ada@fivefive.example"))
+        first = await team.send(subject="Bill", text="x" * 100)
+        copies = here.app.need(email_acts.CopiesInMemory)
+        with copies.turn_of(team.id):
+            assert (await resends(ada, [first])).status_code == 503
+        monkeypatch.setattr(email_acts, "WAIT", 0.1)
+        async with copies.room(email_acts.AT_ONCE):
+            assert (await resends(ada, [first])).status_code == 503
+        assert len(await sent_emails(team)) == 1
+        assert (await resends(ada, [first])).status_code == 303
+        assert len(await sent_emails(team)) == 2
+
+
+async def test_an_attachment_that_is_gone_is_not_sent_empty(place: Place) -> None:
+    async with opened(place) as here:
+        team = await here.team("Harbor")
+        with pytest.raises(Invalid):
+            await originals.octets(TeamDb(here.pool, team.id), here.app.need(BlobStore), UUID(int=1))
 
 
 async def test_what_cannot_be_sent_again_is_told(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:

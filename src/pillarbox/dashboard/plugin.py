@@ -19,6 +19,7 @@ from pillarbox.dashboard.emails import (
     received_page,
     send_form,
 )
+from pillarbox.dashboard.emails.email_acts import CopiesInMemory
 from pillarbox.dashboard.frame import assets, design, live, search
 from pillarbox.dashboard.frame.live import LiveStreams
 from pillarbox.dashboard.frame.screen_table import ScreenTable, screens_of
@@ -157,6 +158,7 @@ SLICE = Slice(
     provides={
         PageWork: lambda _: PageWork(),
         ScreenTable: _screen_table,
+        CopiesInMemory: lambda _: CopiesInMemory(),
         LiveStreams: lambda kit: LiveStreams(kit.pool, kit.clock),
         Documentation: lambda _: Documentation(),
         InstallationFacts: facts_of,

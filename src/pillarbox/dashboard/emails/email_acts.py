@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from base64 import b64encode
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
@@ -16,8 +18,10 @@ from pillarbox.emails.inbox_mail import originals
 from pillarbox.emails.insights.origin import origin_of
 from pillarbox.emails.own_mail.redaction import MARK
 from pillarbox.kernel.http.request import Html, Reply
+from pillarbox.kernel.process.byte_budget import ByteBudget
+from pillarbox.kernel.process.offload import in_thread_if_large
 from pillarbox.kernel.storage.blobs import BlobStore
-from pillarbox.kernel.wire.problems import Forbidden, Invalid, Problem
+from pillarbox.kernel.wire.problems import Forbidden, Invalid, Problem, ServerOverloaded
 from pillarbox.kernel.wire.uuids import well_formed
 from pillarbox.people.audit import Act
 
@@ -27,6 +31,14 @@ MIB: Final = 1024 * 1024
 MOST_OCTETS: Final = 10 * MIB
 """Octets of the attachments of an email that is sent again from the list; it is read into memory."""
 
+AT_ONCE: Final = 64 * MIB
+"""Octets that emails which are sent again have together in one process."""
+
+COST: Final = 6
+"""Octets in memory for each octet of an email: as it is stored, as base64, as JSON, and as read from it."""
+
+WAIT: Final = 5
+
 FIELDS: Final = ("from", "to", "cc", "bcc", "reply_to", "subject", "html", "text", "topic_id")
 
 
@@ -35,6 +47,39 @@ class EmailResult(NamedTuple):
 
     email_id: str
     problem: str | None
+
+
+class CopiesInMemory:
+    """Bounds the emails that are sent again at once in this process: one form of a team, so many octets."""
+
+    def __init__(self) -> None:
+        self._budget = ByteBudget(AT_ONCE)
+        self._teams: set[UUID] = set()
+
+    @contextmanager
+    def turn_of(self, team_id: UUID) -> Iterator[None]:
+        """Hold the turn of the team; ServerOverloaded where it has one already."""
+        if team_id in self._teams:
+            raise ServerOverloaded(t("emails.resend_runs"), WAIT)
+        self._teams.add(team_id)
+        try:
+            yield
+        finally:
+            self._teams.remove(team_id)
+
+    @asynccontextmanager
+    async def room(self, weight: int) -> AsyncIterator[None]:
+        """Hold so many octets; ServerOverloaded where they cannot be had in time."""
+        share = self._budget.of(weight)
+        try:
+            async with asyncio.timeout(WAIT):
+                await share.take()
+        except TimeoutError:
+            raise ServerOverloaded(t("emails.resend_waits"), WAIT) from None
+        try:
+            yield
+        finally:
+            share.give()
 
 
 @act(f"{HERE}/cancel", title="emails.cancel", back=HERE, records=Act.EMAILS_CANCELED)
@@ -50,14 +95,16 @@ async def cancel(visit: Visit, form: Form) -> Reply[Html]:
 @act(f"{HERE}/resend", title="emails.resend", back=HERE, records=Act.EMAILS_RESENT)
 async def resend(visit: Visit, form: Form) -> Reply[Html]:
     """Send the chosen emails once more. A form that is sent twice sends each of them once."""
-    key = form.get("key")
+    key, copies = form.get("key"), visit.request.use(CopiesInMemory)
 
     async def send_one(email_id: str) -> None:
-        await visit.post("/emails", await copy_of(visit, email_id), key=f"{key}:{email_id}")
+        async with copies.room(await _weight_of(visit, email_id)):
+            await visit.post("/emails", await copy_of(visit, email_id), key=f"{key}:{email_id}")
 
     if not well_formed(key):
         return await emails_page(visit, status=422, problem=t("emails.old_form"))
-    return await _each(visit, form, send_one, MOST_RESENT, "emails_resent")
+    with copies.turn_of(visit.team_id):
+        return await _each(visit, form, send_one, MOST_RESENT, "emails_resent")
 
 
 async def copy_of(visit: Visit, email_id: str) -> dict[str, Any]:
@@ -79,6 +126,13 @@ async def copy_of(visit: Visit, email_id: str) -> dict[str, Any]:
     }
 
 
+async def _weight_of(visit: Visit, email_id: str) -> int:
+    """Return about how many octets of memory it takes to send the email again."""
+    octets = await originals.body_octets(visit.db, UUID(email_id))
+    sizes = sum(file.size or 0 for file in await originals.files(visit.db, UUID(email_id)))
+    return COST * (octets + min(sizes, MOST_OCTETS))
+
+
 async def _attachments(visit: Visit, email_id: UUID) -> list[dict[str, Any]]:
     """Return the attachments of the email as a request has them; Invalid where they are too large."""
     files = await originals.files(visit.db, email_id)
@@ -92,9 +146,13 @@ async def _attachments(visit: Visit, email_id: UUID) -> list[dict[str, Any]]:
             request["path"] = file.url
         else:
             octets = await originals.octets(visit.db, blobs, file.id)
-            request["content"] = b64encode(octets).decode("ascii")
+            request["content"] = await in_thread_if_large(len(octets), _base64, octets)
         found.append(request)
     return found
+
+
+def _base64(octets: bytes) -> str:
+    return b64encode(octets).decode("ascii")
 
 
 async def _each(

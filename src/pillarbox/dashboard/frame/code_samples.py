@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote, urlencode
 from uuid import UUID
@@ -17,6 +17,7 @@ from pillarbox.dashboard.frame.sdk_calls import SDK_CALLS, SdkMethod, camel_keys
 from pillarbox.kernel.http.openapi import JSON
 
 LONGEST_BODY: Final = 4000
+DEEPEST: Final = 100
 UNSEEN: Final = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]")
 """Characters that nobody sees, or that turn the writing round: code that is copied must be as it looks."""
 
@@ -51,12 +52,46 @@ class CodeSample(NamedTuple):
     """The address of the operation's page."""
 
 
+def shortened(body: Any) -> Any:
+    """Return a body with no more of it than samples show; they end within its first characters."""
+    return _cut(body, [2 * LONGEST_BODY], 0)
+
+
+def _cut(value: Any, left: list[int], depth: int) -> Any:
+    """Return as much of the value as fits into what is left; each value takes at least one character."""
+    if isinstance(value, str):
+        shown = value[: max(0, left[0])]
+        left[0] -= len(shown) + 1
+        return shown
+    if depth > DEEPEST:
+        return None
+    if isinstance(value, Mapping):
+        cut: dict[str, Any] = {}
+        for name, one in value.items():
+            if left[0] <= 0:
+                break
+            left[0] -= len(name) + 1
+            cut[name[:LONGEST_BODY]] = _cut(one, left, depth + 1)
+        return cut
+    if isinstance(value, (list, tuple)):
+        found = []
+        for one in value:
+            if left[0] <= 0:
+                break
+            found.append(_cut(one, left, depth + 1))
+        left[0] -= 1
+        return found
+    left[0] -= 1
+    return value
+
+
 def samples_of(calls: Sequence[ApiExample], url: str) -> list[CodeSample]:
     """Return the calls as code; `url` is the base URL of the installation."""
     return [_sample(call, url.rstrip("/")) for call in calls]
 
 
 def _sample(call: ApiExample, url: str) -> CodeSample:
+    call = replace(call, body=shortened(call.body))
     path = quote(call.path, safe=OF_PATHS)
     target = f"{path}?{urlencode(call.query)}" if call.query else path
     pattern, ids = _pattern(call.path)

@@ -10,7 +10,7 @@ from uuid import UUID
 import asyncpg
 import msgspec
 
-from pillarbox.dashboard.frame.code_samples import ApiExample
+from pillarbox.dashboard.frame.code_samples import ApiExample, shortened
 from pillarbox.dashboard.frame.layout import draw_screen
 from pillarbox.dashboard.people.page_visits import HEADERS, actor_of, problem_texts, see_other
 from pillarbox.dashboard.texts import has_text, t
@@ -18,6 +18,7 @@ from pillarbox.kernel.http.files import disposition
 from pillarbox.kernel.http.pipeline import Api, RouteCall
 from pillarbox.kernel.http.request import Html, Reply, Request
 from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.process.offload import in_thread_if_large
 from pillarbox.kernel.wire.problems import Forbidden, NotFound, Problem
 from pillarbox.people.audit import Act, Actor, record
 from pillarbox.people.roles import Right
@@ -164,14 +165,14 @@ class Visit:
         self._check(method, path)
         given = {name: _text(value) for name, value in query.items() if value not in (None, "")}
         if shown:
-            self.calls.append(ApiExample(method, path, given, body))
+            self.calls.append(ApiExample(method, path, given, shortened(body)))
         own = [] if key is None else [(b"idempotency-key", key.encode("ascii", "replace"))]
         call = RouteCall(
             caller=self.visitor.caller(),
             method=method,
             path=quote(path, safe="/@:-._~%"),
             query=urlencode(given),
-            body=b"" if body is None else _encode(body),
+            body=b"" if body is None else await in_thread_if_large(_characters(body), _encode, body),
             headers=(*own, *headers),
         )
         return await self.request.use(Api).call(self.request, call)
@@ -255,6 +256,21 @@ def _text(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value)
+
+
+def _characters(value: Any) -> int:
+    """Return about how long the value is as JSON."""
+    total, waiting = 0, [value]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, str):
+            total += len(one)
+        elif isinstance(one, Mapping):
+            waiting += one.values()
+        elif isinstance(one, (list, tuple)):
+            waiting += one
+        total += 8
+    return total
 
 
 async def _builtins(reply: Reply[Any]) -> Any:

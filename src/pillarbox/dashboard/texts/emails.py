@@ -44,6 +44,8 @@ TEXTS: Final[dict[str, str]] = {
     "emails.result.refused": "Nothing done",
     "result.emails_canceled": "Canceled",
     "result.emails_resent": "Sent again",
+    "emails.resend_runs": "Emails of this team are being sent again already. Try it in a moment.",
+    "emails.resend_waits": "Too much is being sent again at the moment. Try it in a moment.",
     "emails.old_form": "The form is out of date. Open the list anew.",
     "emails.none_chosen": "Choose at least one email of the list.",
     "emails.too_many": "Choose at most {count} emails at a time. Nothing was done.",

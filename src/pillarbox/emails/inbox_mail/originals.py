@@ -11,6 +11,7 @@ from pillarbox.emails.inbox_mail import queries
 from pillarbox.emails.inbox_mail.queries import AttachmentOctets, EmailBodies, SentFile
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.storage.blobs import BlobStore
+from pillarbox.kernel.wire.problems import Invalid
 
 _headers = msgspec.json.Decoder(list[tuple[str, str]]).decode
 
@@ -42,11 +43,16 @@ async def files(db: TeamDb, email_id: UUID) -> list[SentFile]:
 
 
 async def octets(db: TeamDb, blobs: BlobStore, attachment_id: UUID) -> bytes:
-    """Return the octets of an attachment."""
+    """Return the octets of an attachment; Invalid where it was removed meanwhile."""
     row = await queries.octets(db, attachment_id)
     if row is None:
-        return b""
+        raise Invalid("An attachment of the email was removed meanwhile.")
     return await blobs.get(row.blob) if row.blob is not None else row.data or b""
+
+
+async def body_octets(db: TeamDb, email_id: UUID) -> int:
+    """Return how many octets the bodies of the email have; 0 where it is gone."""
+    return (await queries.sizes(db, [email_id])).get(email_id, 0)
 
 
 async def held(db: TeamDb, email_id: UUID, position: int) -> AttachmentOctets | None:
