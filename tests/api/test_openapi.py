@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from typing import Any
+
+import pytest
 
 from kit import probe_routes
 from kit.brought import ROUTES, WEBHOOKS
 from kit.client import http_server
 from kit.openapi_document import OpenApiDocument
 from pillarbox.emails.requests import parse
+from pillarbox.kernel.http import openapi
 from pillarbox.kernel.http.openapi import document
-from pillarbox.kernel.http.routing import Access
+from pillarbox.kernel.http.routing import Access, RouteTable
 
 
 def references(value: Any) -> set[str]:
@@ -131,3 +136,17 @@ def test_one_list_alone_shows_bodies() -> None:
             if fields.keys() & {"html", "text", "raw", "body", "payload", "steps", "request_body", "headers"}:
                 with_bodies.append(path)
     assert with_bodies == ["/inboxes/{inbox}/threads/{thread_id}/emails"]
+
+
+async def test_the_document_is_made_once_and_not_on_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    threads = []
+
+    def made(*_: Any) -> dict[str, Any]:
+        threads.append(threading.current_thread())
+        return {}
+
+    monkeypatch.setattr(openapi, "document", made)
+    table, described = RouteTable([]), openapi.ApiDocument()
+    assert await asyncio.gather(*(described.ready(table) for _ in range(5))) == [b"{}"] * 5
+    assert len(threads) == 1
+    assert threads[0] is not threading.current_thread()

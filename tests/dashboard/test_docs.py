@@ -14,7 +14,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 from kit.people import a_person, logged_in, text_of
 from kit.world import World
-from pillarbox.dashboard.docs import doc_search, guide
+from pillarbox.dashboard.docs import doc_pages, doc_search, guide
 from pillarbox.dashboard.docs.examples import example_of
 from pillarbox.dashboard.docs.markdown_pages import DocLink, anchor_of, rendered
 from pillarbox.dashboard.docs.reference import ApiReference, Operation
@@ -236,6 +236,19 @@ async def test_the_search_of_the_dashboard_finds_the_documentation(pillarbox: Wo
     assert "/docs/guide/index#5-let-mail-out" in found.text
     assert "/docs/search?q=smarthost" in found.text
     assert "/docs/api/post-emails-email-id-cancel" in (await ada.get("/dashboard/search?q=cancel+an")).text
+
+
+async def test_searches_of_strangers_are_bounded(pillarbox: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One is made at a time, and a network has so many in a minute."""
+    anyone = pillarbox.client(None)
+    monkeypatch.setattr(doc_pages, "WAIT", 0.05)
+    async with pillarbox.app.need(doc_pages.Documentation)._searches:
+        assert (await anyone.get("/docs/search?q=mail")).status_code == 503
+    assert (await anyone.get("/docs/search?q=mail")).status_code == 200
+    monkeypatch.setattr(doc_pages, "SEARCHES", 1)
+    refused = await anyone.get("/docs/search?q=mail")
+    assert refused.status_code == 429
+    assert int(refused.headers["retry-after"]) > 0
 
 
 async def test_the_search_is_bounded(pillarbox: World) -> None:

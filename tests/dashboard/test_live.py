@@ -16,7 +16,7 @@ from kit.query_plans import plan, rows_read
 from kit.screens import a_received_email
 from kit.webhooks import hook, publish
 from kit.world import Team, World
-from pillarbox.dashboard.frame.live import DIGESTS
+from pillarbox.dashboard.frame.live import DIGESTS, MOST_OF_SESSION
 from pillarbox.kernel.postgres.database import TeamDb
 
 NUMBERED = "(lpad(to_hex(n), 12, '0') || '70008000' || lpad(to_hex(n), 12, '0'))::uuid"
@@ -47,8 +47,12 @@ FILLS = (
 
 async def a_stream(running: World, team: Team) -> tuple[httpx.AsyncClient, str]:
     """A client with the session of a member, and the address of the stream."""
+    return await a_stream_of(running, team, "ada@harbor.example")
+
+
+async def a_stream_of(running: World, team: Team, address: str) -> tuple[httpx.AsyncClient, str]:
     browser = visit(running)
-    await browser.log_in(await a_person(team, "ada@harbor.example"))
+    await browser.log_in(await a_person(team, address))
     client = running.client(None)
     client.headers["cookie"] = f"{SESSION}={browser.cookies[SESSION]}"
     return client, "/dashboard/live"
@@ -192,3 +196,16 @@ async def test_a_stream_tells_at_once_what_changed_since_the_page_was_drawn(runn
     for digest, said in ((seen, ": no change"), (UUID(int=7), "event: change")):
         async with client.stream("GET", f"{path}?of=emails&id={email_id}&seen={digest}") as answer:
             assert await anext(answer.aiter_lines()) == said
+
+
+async def test_one_session_takes_a_few_streams(running: World) -> None:
+    team = await running.team()
+    client, path = await a_stream(running, team)
+    other, _ = await a_stream_of(running, team, "bo@harbor.example")
+    async with AsyncExitStack() as open_streams:
+        for _ in range(MOST_OF_SESSION):
+            answer = await open_streams.enter_async_context(client.stream("GET", path))
+            assert await anext(answer.aiter_lines()) == ": no change"
+        assert (await client.get(path)).status_code == 503
+        answer = await open_streams.enter_async_context(other.stream("GET", path))
+        assert answer.status_code == 200

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from pillarbox.kernel.postgres.time_limit import TimeLimit, shared
+from pillarbox.kernel.postgres.time_limit import AlreadyRuns, TimeLimit, all_ended, shared, to_its_end
 
 
 async def test_who_gives_up_does_not_end_it_for_others() -> None:
@@ -49,3 +49,27 @@ async def test_a_cancellation_is_no_time_out(whose: str) -> None:
     with pytest.raises(asyncio.CancelledError):
         await caller
     assert result.cancelled() == (whose == "the result")
+
+
+async def test_work_goes_on_once_and_the_stop_waits_for_it() -> None:
+    """Where its caller leaves, too; a second one of its name is refused."""
+    may_end, ended = asyncio.Event(), []
+
+    async def work(name: str) -> None:
+        await may_end.wait()
+        ended.append(name)
+
+    caller = asyncio.create_task(to_its_end(work("a"), "a"))
+    await asyncio.sleep(0)
+    with pytest.raises(AlreadyRuns):
+        await to_its_end(work("second"), "a")
+    caller.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await caller
+    await all_ended(0.01)
+    assert ended == []
+    may_end.set()
+    await all_ended(5)
+    assert ended == ["a"]
+    await to_its_end(work("again"), "a")
+    assert ended == ["a", "again"]

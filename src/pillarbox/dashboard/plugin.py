@@ -67,6 +67,7 @@ from pillarbox.doctor.examination_runs import ExaminationRunner
 from pillarbox.emails.sharing.shared_page import SharedScreens
 from pillarbox.kernel.http.routing import collect
 from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.postgres import time_limit
 from pillarbox.kernel.slices import Background, Container, Slice, Stop
 from pillarbox.oauth.screens import OAuthScreens
 from pillarbox.tracking.screens import TrackingScreens
@@ -83,6 +84,7 @@ def _background(kit: Container) -> Sequence[Background]:
     return [
         Background(closing=streams.close, stop=(Stop.THREADS, close)),
         Background(stop=(Stop.JOBS, runner.close)),
+        Background(stop=(Stop.JOBS, time_limit.all_ended)),
     ]
 
 

@@ -26,12 +26,21 @@ from pillarbox.kernel.http.openapi import ApiDocument
 from pillarbox.kernel.http.request import HTML, Html, OctetsAnswer, Reply, Request
 from pillarbox.kernel.http.routing import Access, Handler, RouteTable, route
 from pillarbox.kernel.process.offload import in_thread
-from pillarbox.kernel.wire.problems import NotFound
+from pillarbox.kernel.security.rate_limit import Windows, key_for
+from pillarbox.kernel.wire.problems import NotFound, RateLimited, ServerOverloaded
+from pillarbox.people.logins import network_of
 
 HERE: Final = "/docs"
 TEXT: Final = "text/plain; charset=utf-8"
 MARKDOWN: Final = "text/markdown; charset=utf-8"
 MARKDOWN_END: Final = ".md"
+SEARCHES: Final = 120
+MINUTE: Final = 60.0
+"""So many searches a network may ask for in a minute."""
+
+WAIT: Final = 1.0
+"""Seconds that a search waits for the one before it."""
+
 REMEMBERED: Final = 6 * 1024 * 1024
 """Octets of pages that a process keeps."""
 
@@ -71,6 +80,7 @@ class Documentation:
         self._octets = 0
         self._limit = limit
         self._making = asyncio.Lock()
+        self._searches = asyncio.Semaphore(1)
 
     async def reference(self, request: Request) -> ApiReference:
         """Return the operations of the program."""
@@ -80,9 +90,22 @@ class Documentation:
             known: ApiReference | None = self._reference
             if known is None:
                 table, url = request.use(RouteTable), request.use(ScreenTable).public_url
-                known = await in_thread(_read_reference, request.use(ApiDocument), table, url)
+                encoded = await request.use(ApiDocument).ready(table)
+                known = await in_thread(_read_reference, encoded, url)
             self._reference = known
         return known
+
+    async def search(self, reference: ApiReference, q: str) -> str:
+        """Return the page with what fits. One is made at a time: the threads are there for others too."""
+        try:
+            async with asyncio.timeout(WAIT):
+                await self._searches.acquire()
+        except TimeoutError:
+            raise ServerOverloaded(t("docs.search_waits")) from None
+        try:
+            return await in_thread(_search_page, reference, q)
+        finally:
+            self._searches.release()
 
     async def page(self, address: str, media: str, make: Callable[[], str | bytes]) -> DocPage:
         """Return the page of an address, which `make` makes in a thread where none is kept."""
@@ -100,9 +123,9 @@ class Documentation:
         return made
 
 
-def _read_reference(document: ApiDocument, table: RouteTable, url: str) -> ApiReference:
+def _read_reference(document: bytes, url: str) -> ApiReference:
     guide.groups()
-    return ApiReference(document.encoded(table), url)
+    return ApiReference(document, url)
 
 
 def _doc_page(make: Callable[[], str | bytes], media: str) -> DocPage:
@@ -122,7 +145,7 @@ def documented(
         summary=summary,
         query=query,
         also=(304,),
-        pages=(404, 422) if query else (404,),
+        pages=(404, 422, 429, 503) if query else (404,),
         screen=failure_page,
     )
     return lambda handler: mark(with_pages(handler))
@@ -157,8 +180,13 @@ async def browser_pages(request: Request) -> Reply[Html]:
 async def search(request: Request) -> Reply[Html]:
     """Show what fits; nothing is kept."""
     q = (request.query.text("q") or "").strip()[: doc_search.LONGEST]
-    reference = await request.use(Documentation).reference(request)
-    body = await in_thread(_search_page, reference, q)
+    network = key_for(f"docs search from {network_of(request.client)}")
+    taken = request.use(Windows).take(network, SEARCHES, MINUTE)
+    if not taken.allowed:
+        raise RateLimited(t("docs.too_many_searches"), {"retry-after": str(taken.reset)})
+    documentation = request.use(Documentation)
+    reference = await documentation.reference(request)
+    body = await documentation.search(reference, q)
     return Reply.html(body, headers={**HEADERS, "cache-control": "no-store"})
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Final, NamedTuple
 
 from pillarbox.dashboard.docs import guide
@@ -22,6 +23,17 @@ class GuideMatch(NamedTuple):
     page: str
     heading: str
     excerpt: str
+
+
+class SearchedSection(NamedTuple):
+    """A section of the guide as it is searched: what is shown of it, and its title and all of it folded."""
+
+    address: str
+    page: str
+    heading: str
+    text: str
+    title_folded: str
+    all_folded: str
 
 
 class DocMatches(NamedTuple):
@@ -53,17 +65,26 @@ def _title(operation: Operation) -> str:
 
 
 def _sections(words: Sequence[str]) -> Sequence[GuideMatch]:
-    ranked: list[tuple[int, GuideMatch]] = []
+    fitting = [section for section in _searched() if _has(section.all_folded, words)]
+    best = sorted(fitting, key=lambda section: not _has(section.title_folded, words))[:RESULTS]
+    return [
+        GuideMatch(section.address, section.page, section.heading, _excerpt(section.text, words))
+        for section in best
+    ]
+
+
+@cache
+def _searched() -> Sequence[SearchedSection]:
+    """Return all sections of the guide, folded once."""
+    found = []
     for name, page in guide.texts():
         for section in page.sections:
-            title = f"{page.title} {section.heading.text}".casefold()
-            if not _has(f"{title} {section.text}".casefold(), words):
-                continue
-            anchor = "" if section.heading.level == 1 else f"#{section.heading.anchor}"
-            excerpt = _excerpt(section.text, words)
-            match = GuideMatch(f"{guide.path_of(name)}{anchor}", page.title, section.heading.text, excerpt)
-            ranked.append((0 if _has(title, words) else 1, match))
-    return [match for _, match in sorted(ranked, key=lambda entry: entry[0])][:RESULTS]
+            heading = section.heading
+            title = f"{page.title} {heading.text}".casefold()
+            anchor = "" if heading.level == 1 else f"#{heading.anchor}"
+            address, folded = f"{guide.path_of(name)}{anchor}", f"{title} {section.text}".casefold()
+            found.append(SearchedSection(address, page.title, heading.text, section.text, title, folded))
+    return found
 
 
 def _has(text: str, words: Sequence[str]) -> bool:

@@ -43,9 +43,10 @@ LONGEST: Final = 1200
 SIGN_OF_LIFE: Final = 30
 """Looks after which something is written even where nothing changed, and the session is asked for again."""
 
+MOST_OF_SESSION: Final = 10
 MOST_OF_TEAM: Final = 50
 MOST_STREAMS: Final = 400
-"""Streams that a process holds, of one team and in all."""
+"""Streams that a process holds, of one session, of one team and in all."""
 
 CHANGE: Final = b"event: change\ndata: page\n\n"
 END: Final = b"event: end\ndata: session\n\n"
@@ -82,22 +83,31 @@ class LiveStreams:
         self._clock = clock
         self._digests: SharedCache[LiveSubject, str] = SharedCache(clock, self._ask)
         self._open: Counter[UUID] = Counter()
+        self._of_session: Counter[UUID] = Counter()
         self._is_closing = False
 
     def close(self) -> None:
         """End every stream within a second."""
         self._is_closing = True
 
-    def check(self, team_id: UUID) -> None:
-        """Raise ServerOverloaded where the team, or all teams, have too many streams."""
-        if self._is_closing or self._open[team_id] >= MOST_OF_TEAM or self._open.total() >= MOST_STREAMS:
+    def check(self, team_id: UUID, session_id: UUID) -> None:
+        """Raise ServerOverloaded where the session, the team, or all teams have too many streams."""
+        if (
+            self._is_closing
+            or self._of_session[session_id] >= MOST_OF_SESSION
+            or self._open[team_id] >= MOST_OF_TEAM
+            or self._open.total() >= MOST_STREAMS
+        ):
             raise ServerOverloaded("Too many pages are open. Reload the page to see what changed.")
 
-    async def events(self, request: Request, subject: LiveSubject, seen: str | None) -> AsyncIterator[bytes]:
+    async def events(
+        self, request: Request, subject: LiveSubject, seen: str | None, session_id: UUID
+    ) -> AsyncIterator[bytes]:
         """Yield the events of a stream; it counts from its first event on. `seen` is the digest that its page
         was drawn with."""
         team_id = subject.team_id
         self._open[team_id] += 1
+        self._of_session[session_id] += 1
         try:
             last = await self._digest(subject)
             yield NOTHING if seen is None or last is None or last == seen else CHANGE
@@ -116,9 +126,10 @@ class LiveStreams:
                 elif is_due:
                     yield NOTHING
         finally:
-            self._open[team_id] -= 1
-            if not self._open[team_id]:
-                del self._open[team_id]
+            for counts, owner in ((self._open, team_id), (self._of_session, session_id)):
+                counts[owner] -= 1
+                if not counts[owner]:
+                    del counts[owner]
 
     async def _digest(self, subject: LiveSubject) -> str | None:
         """Return the digest now; None where the database does not answer."""
@@ -162,6 +173,7 @@ async def stream(request: Request) -> Reply[OctetsAnswer]:
     if thing is not None and not well_formed(thing):
         raise InvalidParameter("id", "Use the id of a thing that the page shows.")
     streams = request.use(LiveStreams)
-    streams.check(visitor.team_id)
+    streams.check(visitor.team_id, visitor.session_id)
     subject = LiveSubject(visitor.team_id, kind, None if thing is None else UUID(thing))
-    return Reply(streams.events(request, subject, request.query.text("seen")), headers=headers, media=MEDIA)
+    events = streams.events(request, subject, request.query.text("seen"), visitor.session_id)
+    return Reply(events, headers=headers, media=MEDIA)

@@ -24,7 +24,7 @@ from pillarbox.delivery.queue.overview import QueueFilter, QueueGroup, Totals, W
 from pillarbox.domains.names import NotADomain, normalised
 from pillarbox.kernel.http.request import Html, Reply
 from pillarbox.kernel.ids import Ids
-from pillarbox.kernel.postgres.time_limit import to_its_end
+from pillarbox.kernel.postgres.time_limit import AlreadyRuns, to_its_end
 from pillarbox.kernel.terminal.answers import span
 from pillarbox.kernel.wire.problems import Invalid
 from pillarbox.teams.team import Team
@@ -131,7 +131,11 @@ async def resume(visit: Visit, form: Form) -> Reply[Html]:
 )
 async def retry(visit: Visit, form: Form) -> Reply[Html]:
     part = await _part_of(visit, form)
-    await to_its_end(operator_acts.retry(visit.pool, part.filter, visit.actor, visit.request.at))
+    work = operator_acts.retry(visit.pool, part.filter, visit.actor, visit.request.at)
+    try:
+        await to_its_end(work, part.filter)
+    except AlreadyRuns:
+        return await queue_page(visit, part, status=409, problem=t("operator.queue.still_runs"))
     return _done(visit, part, "queue_retried")
 
 
@@ -151,7 +155,11 @@ async def drop(visit: Visit, form: Form) -> Reply[Html]:
         return await queue_page(visit, part, status=422, problem=problem)
     timeline, ids = visit.request.use(Timeline), visit.request.use(Ids)
     # Its batches are committed one by one: it ends, and is recorded, whatever becomes of this request.
-    await to_its_end(operator_acts.drop(visit.pool, timeline, part.filter, visit.actor, ids.now))
+    work = operator_acts.drop(visit.pool, timeline, part.filter, visit.actor, ids.now)
+    try:
+        await to_its_end(work, part.filter)
+    except AlreadyRuns:
+        return await queue_page(visit, part, status=409, problem=t("operator.queue.still_runs"))
     return _done(visit, part, "queue_dropped")
 
 

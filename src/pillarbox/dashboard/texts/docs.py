@@ -20,6 +20,8 @@ TEXTS: Final[dict[str, str]] = {
     "docs.find": "Filter operations; Enter searches the guide as well",
     "docs.search": "Search the documentation",
     "docs.search.hint": "Operations, paths, fields, and words of the guide.",
+    "docs.too_many_searches": "Too many searches. Try it in a minute.",
+    "docs.search_waits": "Too much is being searched right now. Try it in a moment.",
     "docs.search.none": "Nothing was found for “{q}”.",
     "docs.events": "Webhook events",
     "docs.event": "Webhook event",

@@ -49,6 +49,7 @@ TEXTS: Final[dict[str, str]] = {
     "operator.queue.drop_text": "The recipients end as failed, scheduled mail too. This cannot be undone. "
     "What a process is sending is left alone; pause first, so that nothing leaves meanwhile.",
     "operator.queue.type_name": "Nothing was dropped. Type {name} to confirm.",
+    "operator.queue.still_runs": "This part of the queue is being changed already. Try it in a moment.",
     "operator.queue.not_paused": "This scope is not paused.",
     "operator.queue.condition.due": "Due",
     "operator.queue.condition.working": "Being sent",

@@ -6,6 +6,7 @@ from the types that are parsed, parameters and statuses from the route table.
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, Final, Literal, get_origin
@@ -19,6 +20,7 @@ from pillarbox.kernel.http.rendering import ErrorBody
 from pillarbox.kernel.http.request import Html, OctetsAnswer, Reply, Request
 from pillarbox.kernel.http.routing import WRITES, BodyMode, Route, RouteTable, names_among_words, route
 from pillarbox.kernel.http.schemas import RequiredParameter, Schema, Schemas, may_be_left_out
+from pillarbox.kernel.process.offload import in_thread
 from pillarbox.kernel.security.authentication import Access
 from pillarbox.kernel.wire.instants import IsoTime
 
@@ -79,6 +81,7 @@ class ApiDocument:
         self._url = url
         self._events = events or {}
         self._made: tuple[RouteTable, bytes] | None = None
+        self._making = asyncio.Lock()
 
     def encoded(self, table: RouteTable) -> bytes:
         """Return the document of these routes."""
@@ -86,6 +89,13 @@ class ApiDocument:
             found = document(table.routes, self._url, self._events)
             self._made = (table, msgspec.json.encode(found))
         return self._made[1]
+
+    async def ready(self, table: RouteTable) -> bytes:
+        """Return the document, made in a thread where nobody has asked for it yet."""
+        if self._made is not None and self._made[0] is table:
+            return self._made[1]
+        async with self._making:
+            return await in_thread(self.encoded, table)
 
 
 def document(
@@ -275,4 +285,4 @@ def _webhook(kind: str, data: Any, schemas: Schemas) -> dict[str, Any]:
 @route("GET", "/openapi.json", needs=Access.PUBLIC, summary="This document")
 async def openapi(request: Request) -> Reply[Document]:
     made = request.services.find(ApiDocument) or ApiDocument()
-    return Reply(made.encoded(request.use(RouteTable)))
+    return Reply(await made.ready(request.use(RouteTable)))

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Hashable
 from contextlib import asynccontextmanager
 from contextvars import Context, ContextVar, Token
 from types import TracebackType
@@ -118,9 +118,35 @@ async def bounded() -> AsyncIterator[None]:
         limit.left -= time.monotonic() - began
 
 
-async def to_its_end(work: Coroutine[Any, Any, T]) -> T:
-    """Return the result of work that goes on without a limit, also where the caller leaves."""
-    return await asyncio.shield(asyncio.create_task(work, context=unlimited()))
+class AlreadyRuns(Exception):  # noqa: N818 - the work of that name has begun
+    """Work of this name has begun and has not ended."""
+
+
+_running: dict[Hashable, asyncio.Task[Any]] = {}
+
+
+async def to_its_end(work: Coroutine[Any, Any, T], name: Hashable) -> T:
+    """Return the result of work that goes on without a limit, also where the caller leaves. Of one name one
+    runs at a time in a process: raise AlreadyRuns for a second one."""
+    if name in _running:
+        work.close()
+        raise AlreadyRuns
+    task = _running[name] = asyncio.create_task(work, context=unlimited())
+    task.add_done_callback(lambda ended: _forget(name, ended))
+    return await asyncio.shield(task)
+
+
+def _forget(name: Hashable, ended: asyncio.Task[Any]) -> None:
+    del _running[name]
+    retrieve_exception(ended)
+
+
+async def all_ended(seconds: float) -> None:
+    """Wait for work that goes on `to_its_end`, for so long at most."""
+    loop = asyncio.get_running_loop()
+    own = [task for task in _running.values() if task.get_loop() is loop]
+    if own:
+        await asyncio.wait(own, timeout=seconds)
 
 
 class TooManyWaiting(TimeoutError):  # noqa: N818

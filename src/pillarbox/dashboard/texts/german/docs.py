@@ -22,6 +22,8 @@ TEXTS: Final[dict[str, str]] = {
     "docs.find": "Operationen filtern; Enter durchsucht auch die Anleitung",
     "docs.search": "Dokumentation durchsuchen",
     "docs.search.hint": "Operationen, Pfade, Felder und Wörter der Anleitung.",
+    "docs.too_many_searches": "Zu viele Suchen. Versuchen Sie es in einer Minute wieder.",
+    "docs.search_waits": "Gerade wird zu viel gesucht. Versuchen Sie es gleich wieder.",
     "docs.search.none": "Zu „{q}“ wurde nichts gefunden.",
     "docs.events": "Webhook-Ereignisse",
     "docs.event": "Webhook-Ereignis",
