@@ -44,7 +44,7 @@ TEXTS: Final[dict[str, str]] = {
     "emails.result.refused": "Nichts getan",
     "result.emails_canceled": "Abgebrochen",
     "result.emails_resent": "Noch einmal gesendet",
-    "emails.resend_runs": "Es werden schon E-Mails dieses Teams noch einmal gesendet. Versuchen Sie es gleich wieder.",
+    "emails.resend_runs": "Es werden gerade schon E-Mails dieses Teams noch einmal gesendet.",
     "emails.resend_waits": "Gerade wird zu viel noch einmal gesendet. Versuchen Sie es gleich wieder.",
     "emails.old_form": "Das Formular ist veraltet. Öffnen Sie die Liste neu.",
     "emails.none_chosen": "Wählen Sie mindestens eine E-Mail der Liste aus.",

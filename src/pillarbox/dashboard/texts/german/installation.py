@@ -52,7 +52,7 @@ TEXTS: Final[dict[str, str]] = {
     "kann nicht rückgängig gemacht werden. Was ein Prozess gerade sendet, bleibt unberührt; halten Sie "
     "vorher an, damit inzwischen nichts versendet wird.",
     "operator.queue.type_name": "Es wurde nichts verworfen. Geben Sie zur Bestätigung {name} ein.",
-    "operator.queue.still_runs": "Dieser Teil der Warteschlange wird schon geändert. Versuchen Sie es gleich wieder.",
+    "operator.queue.still_runs": "Dieser Teil der Warteschlange wird gerade schon geändert.",
     "operator.queue.not_paused": "Hier ist nichts angehalten.",
     "operator.queue.condition.due": "Fällig",
     "operator.queue.condition.working": "Wird gesendet",
