@@ -82,8 +82,16 @@ def _searched() -> Sequence[SearchedSection]:
             heading = section.heading
             title = f"{page.title} {heading.text}".casefold()
             anchor = "" if heading.level == 1 else f"#{heading.anchor}"
-            address, folded = f"{guide.path_of(name)}{anchor}", f"{title} {section.text}".casefold()
-            found.append(SearchedSection(address, page.title, heading.text, section.text, title, folded))
+            found.append(
+                SearchedSection(
+                    address=f"{guide.path_of(name)}{anchor}",
+                    page=page.title,
+                    heading=heading.text,
+                    text=section.text,
+                    title_folded=title,
+                    all_folded=f"{title} {section.text}".casefold(),
+                )
+            )
     return found
 
 
