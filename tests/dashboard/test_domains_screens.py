@@ -87,6 +87,14 @@ async def test_the_value_to_copy_keeps_the_record_that_is_there(place: Place) ->
     assert len(copied) == 1
     assert re.fullmatch(r"v=spf1 a:\S+ include:_spf.hosting.example -all", copied[0])
     assert "may have only one" in shown.text
+    visitor = await browser(place.team)
+    update = (await visitor.get(f"{LIST}/{domain.id}/nsupdate")).text
+    assert 'update delete send.harbor.example. TXT "v=spf1 include:_spf.hosting.example -all"' in update
+    assert f'update add send.harbor.example. 3600 IN TXT "{copied[0]}"' in update
+    assert update.count("update add send.harbor.example. 3600 IN TXT") == 1
+    zone = (await visitor.get(f"{LIST}/{domain.id}/zone")).text
+    assert '; instead of "v=spf1 include:_spf.hosting.example -all"' in zone
+    assert f'send.harbor.example. 3600 IN TXT "{copied[0]}"' in zone
 
 
 def test_a_host_without_a_dot_is_named() -> None:

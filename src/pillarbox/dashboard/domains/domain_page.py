@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final, NamedTuple
 from uuid import UUID
 
@@ -24,6 +25,7 @@ from pillarbox.domains.installation import MailInstallation
 from pillarbox.domains.keys import KeyState
 from pillarbox.kernel.http.request import Html, Reply
 from pillarbox.kernel.wire.problems import NotFound, Problem
+from pillarbox.mail.authentication import spf_record
 from pillarbox.people import audit
 from pillarbox.people.audit import Act
 from pillarbox.people.roles import Right
@@ -117,14 +119,16 @@ async def delete(visit: Visit, form: Form) -> Reply[Html]:
 async def zone(visit: Visit) -> Reply[Html]:
     """Send the records as lines of a zone file."""
     report = await report_or_404(visit)
-    return visit.save(f"{report.domain.name}.zone", f"{snippet(report.lines)}\n".encode(), TEXT)
+    return visit.save(f"{report.domain.name}.zone", f"{snippet(lines_to_publish(report))}\n".encode(), TEXT)
 
 
 @download(f"{ONE}/nsupdate", title="domain.nsupdate")
 async def nsupdate(visit: Visit) -> Reply[Html]:
     """Send the records as commands of `nsupdate`."""
     report = await report_or_404(visit)
-    return visit.save(f"{report.domain.name}.nsupdate.txt", nsupdate_script(report.lines).encode(), TEXT)
+    return visit.save(
+        f"{report.domain.name}.nsupdate.txt", nsupdate_script(lines_to_publish(report)).encode(), TEXT
+    )
 
 
 def here(visit: Visit) -> str:
@@ -159,6 +163,19 @@ async def domain_page(visit: Visit, *, status: int = 200, problem: str | None = 
         claim=None if report.claim is None else await visit.find(f"{_api(visit)}/claim"),
         may_manage=visit.may(Right.MANAGE),
     )
+
+
+def lines_to_publish(report: DomainReport) -> list[ZoneLine]:
+    """Return the lines of the domain's records; one that is merged with a record in DNS replaces it."""
+    merged = {record.line.owner: record for record in report.records if is_spf(record.line)}
+    return [_merged_line(line, merged.get(line.owner)) if is_spf(line) else line for line in report.lines]
+
+
+def _merged_line(line: ZoneLine, record: ReportedRecord | None) -> ZoneLine:
+    found = () if record is None or record.result is None else record.result.found
+    value = merged_spf(found, line.value) or line.value
+    old = [text for text in found if spf_record.is_spf(text) and text != value]
+    return replace(line, value=value, replaces=old)
 
 
 def record_row(record: ReportedRecord) -> RecordRow:

@@ -31,7 +31,8 @@ KEY_NOTES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class ZoneLine:
-    """One record under its full name. `value` is without quotes; `status` is `-` for what is not checked."""
+    """One record under its full name. `value` is without quotes; `status` is `-` for what is not checked.
+    `replaces` has the values in DNS that must go, as a name may have one SPF record only."""
 
     purpose: str
     owner: str
@@ -40,6 +41,7 @@ class ZoneLine:
     priority: int | None = None
     status: str = UNCHECKED
     note: str = ""
+    replaces: Sequence[str] = ()
 
     @property
     def text(self) -> str:
@@ -48,7 +50,7 @@ class ZoneLine:
 
     def _data(self) -> str:
         if self.type == "TXT":
-            return " ".join(quoted(part) for part in pieces(self.value))
+            return _strings(self.value)
         if self.type == "MX":
             return f"{self.priority} {self.value}."
         return f"{self.value}." if self.type == "CNAME" else self.value
@@ -103,6 +105,7 @@ def snippet(lines: Iterable[ZoneLine]) -> str:
     for line in lines:
         if line.note:
             texts.append(f"; {line.note}")
+        texts += [f"; instead of {quoted(value)}" for value in line.replaces]
         texts.append(line.text)
     return "\n".join(texts)
 
@@ -112,8 +115,11 @@ def nsupdate_script(lines: Sequence[ZoneLine]) -> str:
     which is refused where the name has a record already."""
     own = [line for line in lines if line.purpose != DMARC_PURPOSE]
     texts = ["; nsupdate -k your-key.conf < this-file"]
+    for line in own:
+        texts += [f"update delete {line.owner}. {line.type} {_strings(value)}" for value in line.replaces]
+        texts.append(f"update add {line.text}")
     if own:
-        texts += [f"update add {line.text}" for line in own] + ["send"]
+        texts.append("send")
     for line in lines:
         if line.purpose == DMARC_PURPOSE:
             texts += [f"; {line.note}", f"prereq nxrrset {line.owner}. {line.type}"]
@@ -134,6 +140,10 @@ def _line(record: Record, domain: Domain) -> ZoneLine:
         status=record.status,
         note=TRACKING_NOTE if record.record == "Tracking" else "",
     )
+
+
+def _strings(value: str) -> str:
+    return " ".join(quoted(part) for part in pieces(value))
 
 
 def pieces(value: str) -> list[str]:
