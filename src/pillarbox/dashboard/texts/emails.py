@@ -10,7 +10,7 @@ TEXTS: Final[dict[str, str]] = {
     "emails.send": "Send an email",
     "emails.state": "State",
     "emails.to": "To",
-    "emails.to.hint": "whole address, or a domain",
+    "emails.to.hint": "address or domain",
     "emails.from": "From",
     "emails.from.hint": "whole address",
     "emails.subject": "Subject",

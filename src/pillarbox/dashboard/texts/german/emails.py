@@ -10,7 +10,7 @@ TEXTS: Final[dict[str, str]] = {
     "emails.send": "E-Mail senden",
     "emails.state": "Status",
     "emails.to": "An",
-    "emails.to.hint": "ganze Adresse oder Domain",
+    "emails.to.hint": "Adresse oder Domain",
     "emails.from": "Von",
     "emails.from.hint": "ganze Adresse",
     "emails.subject": "Betreff",
