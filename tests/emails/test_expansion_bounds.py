@@ -46,6 +46,7 @@ EXPANDERS = {
     "emails/requests/parse.py": "links, nesting",
     "emails/broadcast_copies/parts.py": "broadcast",
     "delivery/composing.py": "links, broadcast",
+    "emails/raw_mail/messages.py": "links, nesting",
     "receiving/rows.py": "received",
     "receiving/reading.py": "received",
     "templates/mail.py": "template, batch, automation",
@@ -143,9 +144,14 @@ def mail(**fields: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("html", [HTML, DEEP], ids=["links", "nesting"])
 async def test_html_of_mail(team: Team, html: str) -> None:
-    await ask(team, "/emails", mail(html=html))
+    email = await ask(team, "/emails", mail(html=html))
     async with bounded("delivery"):
         await team.world.turn()
+    async with bounded("raw source"):
+        raw = (await team.get(f"/emails/{email['id']}/raw")).json()
+        message = await team.http.get("/files/" + raw["download_url"].rpartition("/")[2])
+    assert message.status_code == 200
+    assert len(message.content) > len(html)
 
 
 async def test_templates_of_mail_and_of_batches(team: Team) -> None:

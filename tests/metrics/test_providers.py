@@ -222,4 +222,4 @@ async def test_the_page_of_a_domain_shows_its_providers(pillarbox: World) -> Non
 
 def re_row(text: str) -> list[str]:
     row = text[text.index("<bdi>simulator</bdi>") :].split("</tr>")[0]
-    return re.findall(r"([0-9.]+(?: %)?)<", row)
+    return re.findall(r"([0-9.]+(?: %)?)<", row.replace("\u00a0", " "))

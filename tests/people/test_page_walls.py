@@ -319,7 +319,7 @@ async def test_what_is_no_id_is_said_on_a_page(place: Place) -> None:
         for name in next(route.uuids for route in FORMS if route.path == path):
             path = path.replace(f"{{{name}}}", "nonsense")
         answer = await browser.ask("POST", path, headers={"accept": BROWSER})
-        assert (answer.status_code, heading(answer)) == (422, "That did not work")
+        assert (answer.status_code, heading(answer)) == (422, "There is no such page")
 
 
 async def test_cookies_mean_nothing_on_the_api(place: Place) -> None:

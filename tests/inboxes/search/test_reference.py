@@ -21,6 +21,8 @@ from pillarbox.emails.search import terms
 from pillarbox.kernel.wire.instants import iso_style
 
 slow_words = cache(terms.words)
+OPERATORS = ("AND", "OR", "NOT")
+"""Words that a query refuses when they are written so."""
 
 MESSAGES = 2000
 SEED = 17
@@ -195,7 +197,8 @@ def queries(draw: st.DrawFn) -> str:
             word = draw(
                 st.sampled_from([*WORDS, "customer", "88", "iris", "pdf", "INVOICE", "vale", "nothing"])
             )
-            found.append(minus + draw(st.sampled_from([word, word.upper(), word[: max(2, len(word) // 2)]])))
+            written = draw(st.sampled_from([word, word.upper(), word[: max(2, len(word) // 2)]]))
+            found.append(minus + (written.lower() if written in OPERATORS else written))
         else:
             found.append(
                 f'{minus}"{" ".join(draw(st.lists(st.sampled_from(WORDS), min_size=2, max_size=3)))}"'
