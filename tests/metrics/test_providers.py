@@ -17,10 +17,18 @@ from kit.clock import ManualClock
 from kit.people import a_person, logged_in, text_of
 from kit.query_plans import plan, rows_read
 from kit.world import World
+from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import TeamDb, open_pool
 from pillarbox.metrics.providers import counting, queries
-from pillarbox.metrics.providers.counting import KEPT, MOST_PROVIDERS, OTHERS, ProviderCounting, by_provider
+from pillarbox.metrics.providers.counting import (
+    KEPT,
+    LATE,
+    MOST_PROVIDERS,
+    OTHERS,
+    ProviderCounting,
+    by_provider,
+)
 from pillarbox.metrics.providers.names import provider_of
 from pillarbox.timeline.rules import Bounce, EventDetail
 
@@ -98,6 +106,13 @@ async def sums(pool: asyncpg.Pool, since: datetime) -> Counter[tuple[str, str]]:
     return found
 
 
+async def catch_up(counts: ProviderCounting, clock: Clock) -> None:
+    """Count after a pause: at first it is waited for what is on its way."""
+    await counts.keep_up()
+    clock.advance(LATE.total_seconds())  # type: ignore[attr-defined]
+    await counts.keep_up()
+
+
 async def test_every_event_is_counted_once(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """However often it is counted, in slices of whatever length, and although a commit fails."""
     clock, chance = ManualClock(), random.Random(7)
@@ -113,6 +128,8 @@ async def test_every_event_is_counted_once(database_url: str, monkeypatch: pytes
         async def fails(*_: Any) -> None:
             raise ConnectionError
 
+        await counts.keep_up()
+        clock.advance(LATE.total_seconds())
         with monkeypatch.context() as patch:
             patch.setattr(queries, "advance", fails)
             with pytest.raises(ConnectionError):
@@ -126,7 +143,7 @@ async def test_every_event_is_counted_once(database_url: str, monkeypatch: pytes
             await counts.keep_up()
         clock.advance(600)
         await ProviderCounting(pool, clock).keep_up()
-        await counts.keep_up()
+        await catch_up(counts, clock)
         assert await sums(pool, now - KEPT) == histories.expected
         clock.advance(KEPT.total_seconds() + 86400)
         assert await counts.remove_old() != "0 sums of providers removed"
@@ -142,8 +159,25 @@ async def test_a_clock_that_was_ahead_does_not_stop_the_counting(database_url: s
         await counts.keep_up()
         await histories.add(chance, clock.now())
         clock.advance(600)
+        await catch_up(counts, clock)
+        assert await sums(pool, clock.now() - KEPT) == histories.expected
+
+
+async def test_outcomes_of_before_a_pause_are_counted(database_url: str) -> None:
+    """Attempts that ended while the database was away are committed once it is back, with their own time."""
+    clock, chance = ManualClock(), random.Random(3)
+    async with await open_pool(database_url, limit=3) as pool:
+        histories = Histories(pool, clock)
+        counts = ProviderCounting(pool, clock)
+        await catch_up(counts, clock)
+        clock.advance(600)
+        await counts.keep_up()
+        for _ in range(10):
+            await histories.add(chance, clock.now() - timedelta(minutes=9))
+        clock.advance(LATE.total_seconds())
         await counts.keep_up()
         assert await sums(pool, clock.now() - KEPT) == histories.expected
+        assert histories.expected
 
 
 async def test_a_day_has_a_bounded_number_of_providers(database_url: str) -> None:
@@ -212,7 +246,7 @@ async def test_the_page_of_a_domain_shows_its_providers(pillarbox: World) -> Non
     assert "Nothing is counted yet" in text_of(await ada.get(path))
     counts = pillarbox.app.need(ProviderCounting)
     pillarbox.clock.advance(300)  # type: ignore[attr-defined]
-    await counts.keep_up()
+    await catch_up(counts, pillarbox.clock)
     page = await ada.get(path)
     assert "By mailbox provider" in text_of(page)
     assert re_row(page.text) == ["3", "66.7 %", "0.0 %", "33.3 %", "33.33 %", "50.00 %"]

@@ -5,7 +5,7 @@ The acts are about the part that the page shows: all mail, that of a team, that 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 from uuid import UUID
@@ -132,11 +132,7 @@ async def resume(visit: Visit, form: Form) -> Reply[Html]:
 async def retry(visit: Visit, form: Form) -> Reply[Html]:
     part = await _part_of(visit, form)
     work = operator_acts.retry(visit.pool, part.filter, visit.actor, visit.request.at)
-    try:
-        await to_its_end(work, part.filter)
-    except AlreadyRuns:
-        return await queue_page(visit, part, status=409, problem=t("operator.queue.still_runs"))
-    return _done(visit, part, "queue_retried")
+    return await _ended(visit, part, work, "queue_retried")
 
 
 @act(
@@ -156,11 +152,7 @@ async def drop(visit: Visit, form: Form) -> Reply[Html]:
     timeline, ids = visit.request.use(Timeline), visit.request.use(Ids)
     # Its batches are committed one by one: it ends, and is recorded, whatever becomes of this request.
     work = operator_acts.drop(visit.pool, timeline, part.filter, visit.actor, ids.now)
-    try:
-        await to_its_end(work, part.filter)
-    except AlreadyRuns:
-        return await queue_page(visit, part, status=409, problem=t("operator.queue.still_runs"))
-    return _done(visit, part, "queue_dropped")
+    return await _ended(visit, part, work, "queue_dropped")
 
 
 async def queue_page(
@@ -217,6 +209,15 @@ async def _part(visit: Visit, given: Mapping[str, str | None]) -> QueuePart:
 async def _part_of(visit: Visit, form: Form) -> QueuePart:
     """Return the part that a form names. A form of ours names one that there is."""
     return await _part(visit, {"team": form.get("team"), "domain": form.get("domain")})
+
+
+async def _ended(visit: Visit, part: QueuePart, work: Coroutine[Any, Any, int], done: str) -> Reply[Html]:
+    """Do work on the part to its end, whatever becomes of the request; 409 while such work goes on."""
+    try:
+        await to_its_end(work, part.filter)
+    except AlreadyRuns:
+        return await queue_page(visit, part, status=409, problem=t("operator.queue.still_runs"))
+    return _done(visit, part, done)
 
 
 def _done(visit: Visit, part: QueuePart, done: str) -> Reply[Html]:

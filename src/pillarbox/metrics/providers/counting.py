@@ -1,8 +1,9 @@
 """Sums up the history by mailbox provider, a slice of time after the other, each exactly once.
 
-A slice is counted when it is two minutes old, so that all of it is committed. Its sums and the place where
-the next one begins are one commit. A day of a domain has rows for at most `MOST_PROVIDERS`; what is beyond
-them goes into the row of the others.
+A slice is counted when it is two minutes old, so that all of it is committed. After a pause, as when the
+database was away, nothing is counted for two minutes: outcomes of before it may be committed only now. Its
+sums and the place where the next one begins are one commit. A day of a domain has rows for at most
+`MOST_PROVIDERS`; what is beyond them goes into the row of the others.
 """
 
 from __future__ import annotations
@@ -24,6 +25,9 @@ from pillarbox.metrics.providers.queries import ProviderCounts, ProviderDay, Pro
 
 EVERY: Final = timedelta(minutes=1)
 LATE: Final = timedelta(minutes=2)
+PAUSE: Final = timedelta(minutes=3)
+"""Where counting is further behind, it has paused."""
+
 KEPT: Final = timedelta(days=32)
 FIRST: Final = timedelta(days=30)
 """So much of the history is counted at first."""
@@ -48,6 +52,7 @@ class ProviderCounting:
         self._pool = pool
         self._clock = clock
         self._length = timedelta(minutes=5)
+        self._behind_since: float | None = None
 
     async def keep_up(self) -> str:
         """Count what is old enough, for some seconds; say how many events that were."""
@@ -71,6 +76,8 @@ class ProviderCounting:
                 # The clock was ahead: what is dated by it may be counted twice.
                 await queries.advance(conn, settled)
                 return None
+            if self._waits(behind=settled - start):
+                return None
             end = min(start + self._length, settled)
             if end - start < SHORTEST:
                 return None
@@ -84,6 +91,16 @@ class ProviderCounting:
         elif events > MANY:
             self._length = max(self._length / 2, SHORTEST)
         return events
+
+    def _waits(self, *, behind: timedelta) -> bool:
+        """Return whether outcomes of before a pause may still be on their way into the history."""
+        if behind <= PAUSE:
+            self._behind_since = None
+            return False
+        now = self._clock.boottime()
+        if self._behind_since is None:
+            self._behind_since = now
+        return now - self._behind_since < LATE.total_seconds()
 
     async def remove_old(self) -> str:
         """Remove the sums of days that are not shown any more; say how many."""
