@@ -18,7 +18,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatch
-from pathlib import Path
+from pathlib import Path, PurePath
 
 ROOT = Path(__file__).resolve().parent.parent
 COMPOSITION = (
@@ -205,9 +205,11 @@ def words(path: str) -> set[str]:
 
 
 def kinship(test: str, path: str) -> int:
-    """How many words of the path the test has in its own, and more where it is the test of that part."""
+    """How many words of the path the test has in its own, and more where it is the test of that part or has
+    its name."""
     kin = any(path.startswith(part) and fnmatch(test, pattern) for part, pattern in KIN.items())
-    return len(words(test) & words(path)) + 2 * kin
+    is_named = PurePath(test).name == f"test_{PurePath(path).name}"
+    return len(words(test) & words(path)) + 2 * kin + 2 * is_named
 
 
 # What repeats it ----------------------------------------------------------------------------------

@@ -140,7 +140,8 @@ def test_its_month_lies_in_the_past(shared: tuple[Installation, DemoTeam]) -> No
     )
     now = datetime.now(UTC)
     assert now - timedelta(days=SMALL.days + 1) < first < last < now
-    assert days >= SMALL.days
+    # In the first hours of a day nobody has bought anything on it.
+    assert days >= SMALL.days - 1
     assert rows_of(installation, f"SELECT count(*) FROM metric_increments WHERE {DEMO}") == [(0,)]
     assert demo.id.bytes[8:] == MARK
 

@@ -156,8 +156,9 @@ def _engine(kit: Container) -> Engine | None:
     )
     poll = kit.need(QueuePoll)
     poll.add(queries.ITEMS.is_busy, engine.look_again)
-    poll.add(queries.IS_PAUSED, kit.need(Pauses).news.set, and_over=True)
-    poll.add(queries.HAS_COMPLAINTS, sharing.changed, and_over=True)
+    pauses = kit.need(Pauses)
+    poll.add(queries.IS_PAUSED, pauses.news.set, keeps=lambda: pauses.hold_any)
+    poll.add(queries.HAS_COMPLAINTS, sharing.changed, keeps=lambda: sharing.keeps_complaints)
     if copies is not None:
         poll.add(copies.is_wanted, engine.make_copies)
     return engine
@@ -165,7 +166,7 @@ def _engine(kit: Container) -> Engine | None:
 
 def _queue_limit(kit: Container) -> QueueLimit:
     limit = QueueLimit(kit.pool, kit.clock, kit.settings[QUEUE_LIMIT])
-    kit.need(QueuePoll).add(queries.HAS_MAIL, limit.look_again, and_over=True)
+    kit.need(QueuePoll).add(queries.HAS_MAIL, limit.look_again, keeps=lambda: limit.is_full_for_copies)
     return limit
 
 

@@ -96,13 +96,13 @@ def _team_rate(kit: Container) -> TeamRate:
     is_first = runtime.index == 0
     rate = TeamRate(windows, runtime.shared_memory, kit.pool, kit.clock, is_first=is_first)
     if _counts_requests(kit):
-        kit.need(QueuePoll).add(rate_queries.HAS_OTHERS, rate.look_again, and_over=True)
+        kit.need(QueuePoll).add(rate_queries.HAS_OTHERS, rate.look_again, keeps=lambda: rate.nodes > 1)
     return rate
 
 
 def _maintenance(kit: Container) -> Maintenance:
     maintenance = Maintenance(kit.pool)
-    kit.need(QueuePoll).add(IS_IN_MAINTENANCE, maintenance.look_again, and_over=True)
+    kit.need(QueuePoll).add(IS_IN_MAINTENANCE, maintenance.look_again, keeps=lambda: maintenance.is_on)
     return maintenance
 
 

@@ -31,6 +31,11 @@ class Pauses:
         """Read the scopes again; called once a second and with every notification."""
         self._scopes = frozenset(paused.scope for paused in await listed(self._pool))
 
+    @property
+    def hold_any(self) -> bool:
+        """Whether any scope is paused."""
+        return bool(self._scopes)
+
     def cover(self, team_id: UUID, destination: str) -> bool:
         """Return whether this mail is held back."""
         scopes = self._scopes

@@ -66,7 +66,7 @@ class QueueLimit:
             raise QueueFull
 
     def look_again(self) -> None:
-        """Have the queue looked at again: there is mail in it, or was a second ago."""
+        """Have the queue looked at again: there is mail in it, or it was full at the last look."""
         self._news.set()
 
     async def look(self) -> None:

@@ -51,8 +51,13 @@ class SiteSharing:
         """Forget what ended processes could not reach: a start tries it, with the settings of now."""
         await site_queries.forget_ended(self._pool, self._clock.now() - LIVES)
 
+    @property
+    def keeps_complaints(self) -> bool:
+        """Whether complaints of other processes were found at the last look."""
+        return bool(self._known)
+
     def changed(self) -> None:
-        """Read complaints again: there are some, or were a second ago."""
+        """Read complaints again: there are some, or were at the last look."""
         self._is_changed = True
         self.news.set()
 

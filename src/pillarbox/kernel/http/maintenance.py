@@ -60,7 +60,7 @@ class Maintenance:
         self._retry_after = found
 
     def look_again(self) -> None:
-        """Have maintenance looked at again: it is on, or was a second ago."""
+        """Have maintenance looked at again: it is on, or was at the last look."""
         self._news.set()
 
     async def run(self) -> None:

@@ -107,7 +107,7 @@ class TeamRate:
         self._set(nodes)
 
     def look_again(self) -> None:
-        """Have other nodes looked for again: there are some, or were a second ago."""
+        """Have other nodes looked for again: there are some, or were at the last look."""
         self._others.set()
 
     async def run(self) -> None:

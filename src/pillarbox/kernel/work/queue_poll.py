@@ -38,12 +38,12 @@ TIMEOUT: Final = 5.0
 
 class QueueQuestion(NamedTuple):
     """Whether a loop has something to do: `sql` is one SELECT of a boolean, in which `$1` is the time of now.
-    `wake` tells the loop; `and_over` tells it once more after the last true, for loops that keep what they
-    have read."""
+    `wake` tells the loop, also while `keeps` says that it holds something that it has read: what it holds may
+    be newer than the answer, and over before the next one."""
 
     sql: str
     wake: Callable[[], None]
-    and_over: bool
+    keeps: Callable[[], bool]
 
 
 class QueuePoll:
@@ -55,15 +55,13 @@ class QueuePoll:
         self._windows = windows
         self._key = b""
         self._questions: list[QueueQuestion] = []
-        self._busy: list[bool] = []
         self._sql = ""
 
-    def add(self, sql: str, wake: Callable[[], None], *, and_over: bool = False) -> None:
+    def add(self, sql: str, wake: Callable[[], None], *, keeps: Callable[[], bool] = lambda: False) -> None:
         """Ask this question from the next poll on."""
         if len(self._questions) == MOST_QUESTIONS:
             raise ValueError(f"a poll has room for {MOST_QUESTIONS} questions")
-        self._questions.append(QueueQuestion(sql, wake, and_over))
-        self._busy.append(True)
+        self._questions.append(QueueQuestion(sql, wake, keeps))
         answers = ", ".join(f"coalesce(({question.sql}), false)" for question in self._questions)
         # The parameter has a type and a place, also where no question needs it.
         self._sql = f"SELECT ARRAY[{answers}] WHERE $1::timestamptz IS NOT NULL"
@@ -74,12 +72,12 @@ class QueuePoll:
         """Find out, and wake the loops that have something to do."""
         if not self._questions:
             return
-        before, self._busy = self._busy, [True] * len(self._questions)
+        busy = [True] * len(self._questions)
         try:
-            self._busy = self._shown() or await self._ask()
+            busy = self._shown() or await self._ask()
         finally:
-            for question, was, now in zip(self._questions, before, self._busy, strict=True):
-                if now or (was and question.and_over):
+            for question, is_busy in zip(self._questions, busy, strict=True):
+                if is_busy or question.keeps():
                     question.wake()
 
     def _shown(self) -> list[bool] | None:
