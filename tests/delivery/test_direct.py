@@ -14,7 +14,9 @@ from kit.smtp_sink import DROP, Sink, TlsAuthority
 from kit.world import Team, World, world
 from kit.zone import Zone
 from pillarbox.domains.senders import Senders
+from pillarbox.kernel.ids import Ids
 from pillarbox.mail.reports.verp import VerpSigner
+from pillarbox.teams.team import DEMO_MARK
 
 ZONE = """
 quay.example  MX 10 mx.quay.example
@@ -62,6 +64,21 @@ async def test_the_mail_arrives_signed_and_under_a_bounce_address(database_url: 
         assert bounced is not None
         assert str(bounced.email_id) == email
         assert await team.kinds(email) == ["queued", "sent", "sent", "delivered", "delivered"]
+
+
+async def test_mail_of_the_demo_reaches_nobody(database_url: str, tmp_path: Path) -> None:
+    """Whatever somebody sends by hand from the demo's team: no server is asked."""
+    async with Sink() as sink, direct(database_url, tmp_path, sink) as (pillarbox, _):
+        demo = await pillarbox.team("Demo", ids=Ids(pillarbox.clock, lambda count: DEMO_MARK[:count]))
+        await demo.domain("demo.example")
+        email = await demo.send(**{"from": "hello@demo.example"})
+        assert await pillarbox.turn() == 1
+        *_, last = await demo.events(email)
+        assert (last["event"], last["reason"]) == (
+            "failed",
+            "Mail of the demo's team does not leave this machine.",
+        )
+        assert sink.sessions == []
 
 
 async def test_a_full_mailbox_for_now_is_tried_again_after_a_minute(

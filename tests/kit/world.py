@@ -142,13 +142,13 @@ class World:
         self._clients.append(client)
         return client
 
-    async def team(self, name: str = "Harbor", email: str | None = None) -> Team:
+    async def team(self, name: str = "Harbor", email: str | None = None, ids: Ids | None = None) -> Team:
         self._teams += 1
         made = await bootstrap.create_team(
             self.pool,
             name=name,
             email=email or f"owner{self._teams}@team.example",
-            ids=Ids(SystemClock()),
+            ids=ids or Ids(SystemClock()),
         )
         return Team(self, made.id, made.token, self.client(made.token))
 

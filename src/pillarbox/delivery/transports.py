@@ -13,6 +13,7 @@ from pillarbox.delivery.reports import RecipientResult, Report
 from pillarbox.delivery.site_scheduler import Site
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.process.byte_budget import ByteBudget
+from pillarbox.teams.team import is_demo
 from pillarbox.timeline.rules import Bounce, EventDetail, EventKind
 
 LOCAL = SiteLimits(64, 64, is_shared=False)
@@ -31,6 +32,7 @@ TAKEN = EventDetail(
     host="simulator", code=250, enhanced="2.0.0", reply="250 2.0.0 Accepted by the simulator."
 )
 REPORTED = EventDetail(host="simulator", reason="The recipient reported the mail as spam.")
+OF_THE_DEMO = EventDetail(host="simulator", reason="Mail of the demo's team does not leave this machine.")
 ON_THE_LIST = EventDetail(suppressed="previous_bounce")
 
 
@@ -50,6 +52,14 @@ class Simulator:
         results = [result for target in item.targets for result in simulated(target)]
         offered = any(result.kind is not EventKind.SUPPRESSED for result in results)
         return Report(now, now, offered, results, host="simulator", keeps_suppression=False)
+
+    async def refuse(self, item: Item, detail: EventDetail) -> Report:
+        """Fail all recipients, for this reason."""
+        now = self._clock.now()
+        if item.may_start is not None and not await item.may_start():
+            return Report(now, now, abandoned=True)
+        results = [RecipientResult(target.position, EventKind.FAILED, detail) for target in item.targets]
+        return Report(now, now, results=results, host="simulator", keeps_suppression=False)
 
     async def close(self) -> None:
         return
@@ -116,9 +126,10 @@ class CaptureTransport:
 
 
 class TransportChoice:
-    """Chooses the transport by destination."""
+    """Chooses the transport by destination. Mail of the demo's team goes nowhere but to the simulator or into
+    capture: its contacts and texts are made up, and its domain is nobody's."""
 
-    def __init__(self, simulator_domains: frozenset[str], simulator: Transport, outside: Transport) -> None:
+    def __init__(self, simulator_domains: frozenset[str], simulator: Simulator, outside: Transport) -> None:
         self._domains = simulator_domains
         self._simulator = simulator
         self._outside = outside
@@ -127,6 +138,8 @@ class TransportChoice:
         return self._transport_for(destination).site(destination)
 
     async def send(self, item: Item, fence: Callable[[], bool]) -> Report:
+        if is_demo(item.team_id) and self._leaves_the_machine(item.destination):
+            return await self._simulator.refuse(item, OF_THE_DEMO)
         report = await self._transport_for(item.destination).send(item, fence)
         if item.destination in self._domains and isinstance(self._outside, CaptureTransport):
             kept = await self._outside.send(item, fence)
@@ -137,6 +150,9 @@ class TransportChoice:
     async def close(self) -> None:
         await self._simulator.close()
         await self._outside.close()
+
+    def _leaves_the_machine(self, destination: str) -> bool:
+        return destination not in self._domains and not isinstance(self._outside, CaptureTransport)
 
     def _transport_for(self, destination: str) -> Transport:
         return self._simulator if destination in self._domains else self._outside

@@ -33,4 +33,9 @@ class Team:
 
     @property
     def is_demo(self) -> bool:
-        return self.id.bytes.endswith(DEMO_MARK)
+        return is_demo(self.id)
+
+
+def is_demo(team_id: UUID) -> bool:
+    """Return whether this is the id of the demo's team."""
+    return team_id.bytes.endswith(DEMO_MARK)
