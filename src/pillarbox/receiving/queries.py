@@ -50,6 +50,39 @@ BY_MESSAGE_ID = """
      ORDER BY p.id DESC
 """
 
+# How far a page of a filter reads.
+ID_BEHIND = """
+    SELECT id FROM received_emails
+     WHERE team_id = $1 AND id < $2 AND id >= $3
+     ORDER BY id DESC OFFSET $4 LIMIT 1
+"""
+
+FITTING = """
+    SELECT p.id, p.to_list, p.sender, p.created_at, p.subject, p.bcc_list, p.cc_list, p.reply_to_list,
+           p.received_for, p.message_id,
+           CASE WHEN p.attachments = 0 THEN NULL
+                ELSE (SELECT json_agg(json_build_object(
+                                 'id', a.id, 'filename', a.filename, 'content_type', a.content_type,
+                                 'content_disposition', a.disposition, 'content_id', a.content_id,
+                                 'size', a.size) ORDER BY a.position)
+                        FROM received_attachments a
+                       WHERE a.team_id = $1 AND a.email_id = p.id) END AS attachments
+      FROM (SELECT team_id, id, to_list, sender, created_at, subject, bcc_list, cc_list, reply_to_list,
+                   received_for, message_id, attachments
+              FROM received_emails
+             WHERE team_id = $1 AND id < $2 AND id >= $3
+               AND ($4::text IS NULL OR strpos(lower(sender), $4) > 0)
+               AND ($5::text IS NULL OR EXISTS (
+                       SELECT FROM json_array_elements_text(received_for) AS a (address)
+                        WHERE CASE WHEN $5 LIKE '@%' THEN right(lower(a.address), length($5)) = $5
+                                   ELSE lower(a.address) = $5 END))
+               AND NOT EXISTS (SELECT FROM unnest($6::text[]) AS w (word)
+                                WHERE strpos(lower(subject), w.word) = 0)
+             ORDER BY id DESC
+             LIMIT $7) AS p
+     ORDER BY p.id DESC
+"""
+
 GET = """
     SELECT id, to_list, sender, created_at, subject, bcc_list, cc_list, reply_to_list, received_for,
            message_id, attachments, recipients, mail_from, client, spf, dkim, dmarc, spam_reason, size,
@@ -241,6 +274,21 @@ async def with_message_id(
 ) -> list[ReceivedEmailListRow]:
     """Return the newest emails with this Message-ID before an id."""
     return await db.all(ReceivedEmailListRow, BY_MESSAGE_ID, message_id, before, limit)
+
+
+async def id_behind(db: TeamDb, upper: UUID, lower: UUID, count: int) -> UUID | None:
+    """Return the id of the last of so many emails before `upper`; None where there are fewer down to
+    `lower`."""
+    found: UUID | None = await db.value(ID_BEHIND, upper, lower, count - 1)
+    return found
+
+
+async def fitting(
+    db: TeamDb, upper: UUID, lower: UUID, conditions: tuple[str | None, str | None, list[str]], limit: int
+) -> list[ReceivedEmailListRow]:
+    """Return the newest emails before `upper`, down to `lower`, whose sender holds the first text, that
+    arrived for the second, and whose subject holds all of these words."""
+    return await db.all(ReceivedEmailListRow, FITTING, upper, lower, *conditions, limit)
 
 
 async def newest_id(db: TeamDb) -> UUID | None:

@@ -14,6 +14,7 @@ from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.paging import DEFAULT, NEWEST, PAGING, ListOf, Page, ascending, envelope, listed
 from pillarbox.kernel.wire.problems import Invalid, NotFound
 from pillarbox.receiving import files, queries, wire
+from pillarbox.receiving.list_filters import FILTERS, ReceivedFilter, filter_of, find
 from pillarbox.receiving.queries import AttachmentPart, ReceivedEmailRow
 from pillarbox.receiving.reading import CID, DATA_URI, HtmlFormat, MessageReader
 from pillarbox.usage import counting
@@ -23,14 +24,33 @@ from pillarbox.usage import counting
     "GET",
     "/emails/receiving",
     needs=Access.FULL,
-    query={**PAGING, "message_id": str},
+    query={**PAGING, **FILTERS, "message_id": str},
     summary="List received emails",
 )
-async def index(request: Request, db: TeamDb) -> Reply[ListOf[wire.ReceivingListItem]]:
+async def index(request: Request, db: TeamDb) -> Reply[wire.ReceivingList]:
     page = Page.read(request.query, default=None)
+    conditions = filter_of(request.query)
+    if conditions is not None:
+        return Reply(await _filtered(db, conditions, page))
     if message_id := request.query.text("message_id"):
-        return Reply(await _with_message_id(db, message_id, page))
-    return Reply(await listed(partial(queries.page, db), page, wire.listed))
+        return Reply(_unfiltered(await _with_message_id(db, message_id, page)))
+    found = await listed(partial(queries.page, db), page, wire.listed)
+    return Reply(_unfiltered(found) if isinstance(found, ListOf) else found)
+
+
+def _unfiltered(page: ListOf[wire.ReceivingListItem]) -> wire.ReceivingList:
+    return wire.ReceivingList(has_more=page.has_more, data=page.data)
+
+
+async def _filtered(db: TeamDb, conditions: ReceivedFilter, page: Page) -> wire.ReceivingList:
+    """Return a page of the emails that fit. It may have fewer than asked for and still have a next one."""
+    found = await find(db, conditions, page)
+    answer = wire.ReceivingList(
+        has_more=found.following is not None, data=[wire.listed(email) for email in found.emails]
+    )
+    if found.following is not None:
+        answer.next = found.following
+    return answer
 
 
 async def _with_message_id(db: TeamDb, message_id: str, page: Page) -> ListOf[wire.ReceivingListItem]:

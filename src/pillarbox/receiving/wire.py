@@ -66,6 +66,15 @@ class ReceivingListItem(Struct, kw_only=True):
     attachments: list[Embedded]
 
 
+class ReceivingList(Struct, kw_only=True):
+    """A page of emails. `next` is there where filters were given and more may fit: the value for `after`."""
+
+    object: Literal["list"] = "list"
+    has_more: bool
+    data: list[ReceivingListItem]
+    next: UUID | UnsetType = UNSET
+
+
 class ReceivingEmail(Struct, kw_only=True):
     object: Literal["email"]
     id: UUID

@@ -135,11 +135,12 @@ async def _filtered(
 ) -> tuple[Sequence[Mapping[str, Any]], PageLinks]:
     days = day_range(given["since"], given["until"])
     asked: dict[str, Any] = {FILTERS[name]: text for name, text in given.items()}
-    asked |= {"to": recipient_text(given["to"]), "since": _iso(days.since), "until": _iso(days.until)}
+    asked |= {"to": recipient_text(given["to"]), "since": iso(days.since), "until": iso(days.until)}
     page = await visit.get("/emails", **asked, limit=ROWS, after=visit.request.query.text("after"))
     older = with_query(HERE, **given, after=page["next"]) if page["has_more"] else None
     return page["data"], PageLinks(None, older)
 
 
-def _iso(instant: datetime | None) -> str | None:
+def iso(instant: datetime | None) -> str | None:
+    """Return an instant as the API takes it."""
     return None if instant is None else iso_style(instant.astimezone(UTC))

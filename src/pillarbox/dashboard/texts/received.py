@@ -14,6 +14,7 @@ TEXTS: Final[dict[str, str]] = {
     "received.domains": "Domains",
     "received.at": "Received",
     "received.for": "Arrived for",
+    "received.from.hint": "a name or an address",
     "received.headers": "Headers",
     "received.header": "Header",
     "received.value": "Value",

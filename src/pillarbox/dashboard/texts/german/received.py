@@ -14,6 +14,7 @@ TEXTS: Final[dict[str, str]] = {
     "received.domains": "Domains",
     "received.at": "Empfangen",
     "received.for": "Eingegangen für",
+    "received.from.hint": "ein Name oder eine Adresse",
     "received.headers": "Header",
     "received.header": "Header",
     "received.value": "Wert",
