@@ -14,6 +14,7 @@ from pillarbox.contact_properties import manifest as contact_properties
 from pillarbox.contacts import manifest as contacts
 from pillarbox.dashboard import manifest as dashboard
 from pillarbox.delivery import manifest as delivery
+from pillarbox.documents import manifest as documents
 from pillarbox.domains import manifest as domains
 from pillarbox.domains.claims import manifest as claims
 from pillarbox.emails import manifest as emails
@@ -58,6 +59,7 @@ MANIFESTS: tuple[SliceManifest, ...] = (
     topics.MANIFEST,
     unsubscribe.MANIFEST,
     templates.MANIFEST,
+    documents.MANIFEST,
     broadcasts.MANIFEST,
     automations.MANIFEST,
     events.MANIFEST,

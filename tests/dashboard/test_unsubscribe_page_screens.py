@@ -11,8 +11,8 @@ from kit.audience import a_topic
 from kit.people import Visit, a_person, logged_in
 from kit.unsubscribing import PROXY, recipient
 from kit.world import Team, World, world
+from pillarbox.documents.colors import contrast, readable_on
 from pillarbox.people.roles import TeamRole
-from pillarbox.unsubscribe.colors import contrast, readable_on
 from pillarbox.unsubscribe.page_settings import DEFAULT, SettingFault, checked
 
 HERE = "/dashboard/unsubscribe-page"

@@ -175,6 +175,11 @@ async def a_template(team: Team, made: Made) -> str:
     return template_id
 
 
+async def a_template_version(team: Team, made: Made) -> str:
+    listed = (await team.get(f"/templates/{made['template']}/versions")).json()
+    return str(listed["data"][-1]["id"])
+
+
 async def a_segment(team: Team, made: Made) -> str:
     """Make a segment with a member."""
     segment_id = str((await team.post("/segments", {"name": MARK})).json()["id"])
@@ -370,6 +375,7 @@ BUILDERS: dict[str, Callable[[Team, Made], Awaitable[str]]] = {
     "run_id": a_run,
     "segment_id": a_segment,
     "template": a_template,
+    "template_version_id": a_template_version,
     "audience_id": a_segment,
     "contact": a_contact,
     "contact_property_id": a_contact_property,
@@ -397,6 +403,7 @@ BODIES: dict[tuple[str, str], Any] = {
     ("PATCH", "/automations/{automation_id}"): {"name": "Mine now"},
     ("PATCH", "/segments/{segment_id}"): {"name": "Mine now"},
     ("PATCH", "/templates/{template}"): {"name": "Mine now", "html": "Mine now"},
+    ("PUT", "/templates/{template}/document"): {"document": {"kind": "markdown", "text": "Mine now"}},
     ("PATCH", "/audiences/{audience_id}"): {"name": "Mine now"},
     ("POST", "/audiences/{audience_id}/contacts"): {"email": f"{MARK}-more@quay.example"},
     ("PATCH", "/audiences/{audience_id}/contacts/{contact}"): {"first_name": "Mine now"},

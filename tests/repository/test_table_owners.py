@@ -131,6 +131,7 @@ OTHERS = {
     ("segment_members", "segments"): "removes the members of a segment that is gone",
     ("team_members", "teams"): "the first member of a new team",
     ("teams", "demo"): "removes the demo's team",
+    ("teams", "documents"): "the column `mail_theme`",
     ("teams", "people"): "the column `name`",
     ("teams", "unsubscribe"): "the column `unsubscribe_page`",
     ("timeline", "emails"): "the first line of a history, in the statement that stores an email",

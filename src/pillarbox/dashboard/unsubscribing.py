@@ -16,9 +16,9 @@ from markupsafe import Markup
 
 from pillarbox.dashboard import pages
 from pillarbox.dashboard.texts import t, use_language
+from pillarbox.documents.colors import BLACK, WHITE, contrast, readable_on
 from pillarbox.kernel.http.request import Html, Reply
 from pillarbox.unsubscribe.choices import Preferences, UnsubscribeOutcome
-from pillarbox.unsubscribe.colors import BLACK, WHITE, contrast, readable_on
 from pillarbox.unsubscribe.forms import UnsubscribeAction
 from pillarbox.unsubscribe.page_settings import DEFAULT, UnsubscribePageSettings
 

@@ -32,7 +32,8 @@ CREATE TABLE teams (
     most_domains           integer CHECK (most_domains >= 0),
     most_webhooks          integer CHECK (most_webhooks >= 0),
     most_api_keys          integer CHECK (most_api_keys >= 0),
-    unsubscribe_page       jsonb
+    unsubscribe_page       jsonb,
+    mail_theme             jsonb
 ) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 200);
 
 -- A member without a person is an address alone, of before there were people: whoever is set up with that
@@ -596,7 +597,8 @@ CREATE TABLE contact_import_errors (
     PRIMARY KEY (team_id, import_id, id)
 ) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 1000);
 
--- A template has at most one published version and at most one newer draft; a version that is neither is removed.
+-- A template has at most one published version and at most one newer draft; some that were published before are kept.
+-- `source` is the document that the html was made of, with the digest of that html.
 CREATE TABLE templates (
     team_id           uuid        NOT NULL,
     id                uuid        NOT NULL,
@@ -624,6 +626,8 @@ CREATE TABLE template_versions (
     text          text,
     variables     json        NOT NULL,
     created_at    timestamptz NOT NULL,
+    source        json,
+    published_at  timestamptz,
     PRIMARY KEY (team_id, template_id, id)
 ) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 200);
 
@@ -657,6 +661,7 @@ CREATE TABLE broadcasts (
     paused_for     text,
     resumed_at     timestamptz,
     failed_for     text,
+    source         json,
     PRIMARY KEY (team_id, id),
     CHECK (resolved_at IS NULL OR (queued_at IS NOT NULL AND recipients IS NOT NULL)),
     CHECK ((paused_at IS NULL) = (paused_for IS NULL))

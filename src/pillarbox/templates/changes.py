@@ -31,6 +31,9 @@ MOST: Final = 10_000
 
 LONGEST_NAME: Final = 255
 COPY: Final = " (Copy)"
+KEPT_VERSIONS: Final = 20
+KEPT_OCTETS: Final = 5 * 1024 * 1024
+"""So many versions that were published before are kept, and so many octets of them."""
 
 
 class AliasTaken(InvalidField):
@@ -92,9 +95,15 @@ class TemplateChanges:
         _count(db, "created")
         return stamp.id
 
-    async def change(self, db: TeamDb, name: TemplateReference, changed_template: ChangedTemplate) -> UUID:
+    async def change(
+        self,
+        db: TeamDb,
+        name: TemplateReference,
+        changed_template: ChangedTemplate,
+        source: str | None = None,
+    ) -> UUID:
         """Change the given fields that differ; return the template's id. Content goes into the draft, which
-        begins as a copy of the published version."""
+        begins as a copy of the published version. `source` is the document that new html was made of."""
         named_alias = None if changed_template.alias is UNSET else _alias(changed_template.alias)
         fields = _fields(changed_template)
         declared = None if changed_template.variables is UNSET else _wanted(changed_template.variables)
@@ -102,6 +111,8 @@ class TemplateChanges:
         # Ids may be ahead of the clock.
         at = max(self.ids.now(), before.updated_at)
         new = replace(before.content, **fields)
+        if source is not None or (new.html, new.text) != (before.content.html, before.content.text):
+            new = replace(new, source=source)
         if declared is not None:
             new = replace(new, variables=variables.declared(declared, new.variables, self.ids, at))
         title = before.name if changed_template.name is UNSET else changed_template.name
@@ -134,7 +145,7 @@ class TemplateChanges:
         await _check(newest.content)
         await queries.publish(db, newest.id, max(self.ids.now(), newest.created_at))
         if versions.published_version is not None:
-            await queries.remove_version(db, newest.id, versions.published_version)
+            await queries.remove_old_versions(db, newest.id, KEPT_VERSIONS, KEPT_OCTETS)
         _count(db, "published")
         return newest.id
 

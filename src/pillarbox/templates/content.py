@@ -29,6 +29,8 @@ class TemplateContent:
     html: str
     text: str | None
     variables: tuple[Variable, ...]
+    source: str | None = None
+    """The document that the html was made of, as `documents.source` keeps it."""
 
     @property
     def size(self) -> int:

@@ -20,13 +20,14 @@ INVARIANTS: tuple[Invariant, ...] = (
     ),
     Invariant(
         "version_without_template",
-        "The version {version_id} is neither the published one nor the draft of a template.",
+        "The version {version_id} is neither the draft of a template nor was it ever published.",
         """
         SELECT v.team_id, v.id AS version_id
           FROM template_versions v
          WHERE NOT EXISTS (SELECT FROM templates t
                             WHERE t.team_id = v.team_id AND t.id = v.template_id
-                              AND v.id IN (t.published_version, t.draft_version))
+                              AND (v.id IN (t.published_version, t.draft_version)
+                                   OR v.published_at IS NOT NULL))
          LIMIT $1
         """,
     ),

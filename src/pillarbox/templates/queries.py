@@ -58,6 +58,19 @@ class ListedTemplate:
         return "draft" if self.published_at is None else "published"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedVersion:
+    """A version of a template as its list shows it."""
+
+    id: UUID
+    subject: str | None
+    octets: int
+    created_at: datetime
+    published_at: datetime | None
+    is_draft: bool
+    is_published: bool
+
+
 class PublishedTemplate(NamedTuple):
     """A template as mail is made of it; without content where it was never published, or where there are too
     many octets before it."""
@@ -78,7 +91,8 @@ class TemplateVersions(NamedTuple):
 
 GET: Final = """
     SELECT t.id, t.name, t.alias, v.id AS version_id, t.draft_version IS NOT NULL AS has_draft, v.sender,
-           v.subject, v.reply_to_list, v.html, v.text, v.variables, t.published_at, t.created_at, t.updated_at
+           v.subject, v.reply_to_list, v.html, v.text, v.variables, v.source, t.published_at, t.created_at,
+           t.updated_at
       FROM templates t
       JOIN template_versions v
         ON v.team_id = t.team_id AND v.template_id = t.id
@@ -115,13 +129,13 @@ INSERT: Final = """
 
 INSERT_VERSION: Final = """
     INSERT INTO template_versions (team_id, template_id, id, sender, subject, reply_to_list, html, text,
-                                   variables, created_at)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+                                   variables, source, created_at)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
 """
 
 CHANGE_VERSION: Final = """
     UPDATE template_versions
-       SET sender = $4, subject = $5, reply_to_list = $6, html = $7, text = $8, variables = $9
+       SET sender = $4, subject = $5, reply_to_list = $6, html = $7, text = $8, variables = $9, source = $10
      WHERE team_id = $1 AND template_id = $2 AND id = $3
 """
 
@@ -137,8 +151,42 @@ PUBLISH: Final = """
      WHERE team_id = $1 AND id = $2 AND draft_version IS NOT NULL
 """
 
-REMOVE_VERSION: Final = """
-    DELETE FROM template_versions WHERE team_id = $1 AND template_id = $2 AND id = $3
+# The version that is published now is dated, and so is the one before, where an older release published it.
+DATE_VERSIONS: Final = """
+    UPDATE template_versions v
+       SET published_at = CASE WHEN v.id = t.published_version THEN t.published_at ELSE $3 END
+      FROM templates t
+     WHERE t.team_id = $1 AND t.id = $2 AND v.team_id = $1 AND v.template_id = $2
+       AND (v.id = t.draft_version OR (v.id = t.published_version AND v.published_at IS NULL))
+"""
+
+# Of the versions that were published before, the newest $3 stay, while they have at most $4 octets together.
+REMOVE_OLD_VERSIONS: Final = """
+    DELETE FROM template_versions v
+     USING (SELECT o.id, row_number() OVER newest AS number,
+                   sum(octet_length(o.html) + coalesce(octet_length(o.text), 0)) OVER newest AS octets
+              FROM template_versions o
+              JOIN templates t ON t.team_id = o.team_id AND t.id = o.template_id
+             WHERE o.team_id = $1 AND o.template_id = $2
+               AND o.id IS DISTINCT FROM t.published_version AND o.id IS DISTINCT FROM t.draft_version
+            WINDOW newest AS (ORDER BY o.published_at DESC, o.id DESC)) AS old
+     WHERE v.team_id = $1 AND v.template_id = $2 AND v.id = old.id AND (old.number > $3 OR old.octets > $4)
+"""
+
+VERSIONS: Final = """
+    SELECT v.id, v.subject, octet_length(v.html) AS octets, v.created_at, v.published_at,
+           v.id IS NOT DISTINCT FROM t.draft_version AS is_draft,
+           v.id IS NOT DISTINCT FROM t.published_version AS is_published
+      FROM template_versions v
+      JOIN templates t ON t.team_id = v.team_id AND t.id = v.template_id
+     WHERE v.team_id = $1 AND v.template_id = $2
+     ORDER BY is_draft DESC, is_published DESC, v.published_at DESC NULLS LAST, v.id DESC
+"""
+
+VERSION: Final = """
+    SELECT sender, subject, reply_to_list, html, text, variables, source
+      FROM template_versions
+     WHERE team_id = $1 AND template_id = $2 AND id = $3
 """
 
 REMOVE: Final = """
@@ -211,11 +259,24 @@ async def change(
 
 
 async def publish(db: TeamDb, template_id: UUID, now: datetime) -> None:
+    """Make the draft the published version; the one before is kept."""
+    await db.run(DATE_VERSIONS, template_id, now)
     await db.run(PUBLISH, template_id, now)
 
 
-async def remove_version(db: TeamDb, template_id: UUID, version_id: UUID) -> None:
-    await db.run(REMOVE_VERSION, template_id, version_id)
+async def remove_old_versions(db: TeamDb, template_id: UUID, limit: int, octets: int) -> None:
+    """Delete versions that were published before, beyond these bounds."""
+    await db.run(REMOVE_OLD_VERSIONS, template_id, limit, octets)
+
+
+async def versions(db: TeamDb, template_id: UUID) -> list[ListedVersion]:
+    """Return the versions of a template: the draft, the published one, and those before, the newest first."""
+    return await db.all(ListedVersion, VERSIONS, template_id)
+
+
+async def version(db: TeamDb, template_id: UUID, version_id: UUID) -> TemplateContent | None:
+    """Return the content of a version."""
+    return await db.one(_content, VERSION, template_id, version_id)
 
 
 async def remove(db: TeamDb, template_id: UUID) -> None:
@@ -233,6 +294,7 @@ def _columns(content: TemplateContent) -> tuple[Any, ...]:
         content.html,
         content.text,
         stored(content.variables),
+        content.source,
     )
 
 
@@ -243,6 +305,7 @@ def _content(
     html: str,
     text: str | None,
     variables: str,
+    source: str | None = None,
 ) -> TemplateContent:
     replies = None if reply_to_list is None else tuple(msgspec.json.decode(reply_to_list))
     return TemplateContent(
@@ -252,6 +315,7 @@ def _content(
         html=html,
         text=text,
         variables=tuple(of_stored(variables)),
+        source=source,
     )
 
 

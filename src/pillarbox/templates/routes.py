@@ -1,16 +1,18 @@
-"""The HTTP routes of templates (templates.md 4). `template` is the id or the alias."""
+"""The HTTP routes of templates (templates.md 4, 10 and 11). `template` is the id or the alias."""
 
 from __future__ import annotations
 
 from functools import partial
 
+from pillarbox.documents.source import document_of
 from pillarbox.kernel.http.request import Reply, Request
 from pillarbox.kernel.http.routing import Access, route
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.fields import parse
 from pillarbox.kernel.wire.paging import PAGING, ListOf, Page, listed
-from pillarbox.templates import queries, wire
+from pillarbox.templates import document_wire, queries, wire
 from pillarbox.templates.changes import TemplateChanges, named, template_of
+from pillarbox.templates.document_changes import TemplateDocuments
 
 MIB = 1024 * 1024
 LARGEST = 10 * MIB
@@ -77,3 +79,50 @@ async def publish(request: Request, db: TeamDb) -> Reply[wire.TemplateRef]:
 async def duplicate(request: Request, db: TeamDb) -> Reply[wire.TemplateRef]:
     name = named(request.param("template"))
     return Reply(wire.ref(await request.use(TemplateChanges).duplicate(db, name)))
+
+
+# Documents and versions, extensions of ours (templates.md 10 and 11) ------------------------------
+
+
+@route(
+    "GET", "/templates/{template}/document", needs=Access.FULL, summary="Retrieve the document of a template"
+)
+async def show_document(request: Request, db: TeamDb) -> Reply[document_wire.ShownDocument]:
+    documents = request.use(TemplateDocuments)
+    return Reply(document_wire.shown(await documents.read(db, named(request.param("template")))))
+
+
+@route(
+    "PUT",
+    "/templates/{template}/document",
+    needs=Access.FULL,
+    transaction=False,
+    limit=LARGEST,
+    body=document_wire.PutDocument,
+    problems=(409,),
+    summary="Store the document of a template",
+)
+async def put_document(request: Request, db: TeamDb) -> Reply[document_wire.ShownDocument]:
+    body = parse(document_wire.PutDocument, request.json())
+    stored = await request.use(TemplateDocuments).save(
+        db, named(request.param("template")), document_of(body.document), body.fields(), body.revision
+    )
+    return Reply(document_wire.shown(stored))
+
+
+@route("GET", "/templates/{template}/versions", needs=Access.FULL, summary="List the versions of a template")
+async def versions(request: Request, db: TeamDb) -> Reply[document_wire.VersionList]:
+    rows = await request.use(TemplateDocuments).versions(db, named(request.param("template")))
+    return Reply(document_wire.VersionList(object="list", data=[document_wire.version(row) for row in rows]))
+
+
+@route(
+    "POST",
+    "/templates/{template}/versions/{template_version_id}/restore",
+    needs=Access.FULL,
+    summary="Make a version of a template its draft again",
+)
+async def restore(request: Request, db: TeamDb) -> Reply[wire.TemplateRef]:
+    version_id = request.uuid("template_version_id")
+    documents = request.use(TemplateDocuments)
+    return Reply(wire.ref(await documents.restore(db, named(request.param("template")), version_id)))

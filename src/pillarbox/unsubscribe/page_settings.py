@@ -12,10 +12,10 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from pillarbox.documents.colors import color_of, contrast
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.people.audit import Act, Actor, record
 from pillarbox.unsubscribe import queries
-from pillarbox.unsubscribe.colors import color_of, contrast
 
 LONGEST_TITLE: Final = 100
 LONGEST_TEXT: Final = 500

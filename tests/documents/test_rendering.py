@@ -1,0 +1,129 @@
+"""Mail made of documents: whatever is written in a field, no more than text and safe links come out."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from pillarbox.documents import source
+from pillarbox.documents.colors import contrast
+from pillarbox.documents.rendering import STACK, DocumentRefused, _thread_with_stack, rendered
+from pillarbox.documents.safe_html import active_part
+from pillarbox.documents.source import document_of
+from pillarbox.documents.theme import DEFAULT, Theme, by_day, by_night
+
+EVIL = (
+    "\"'><script>alert(1)</script><img src=x onerror=alert(1)>{{{NAME|<script>alert(2)</script>}}}</mj-text>"
+)
+BAD_LINKS = (
+    "javascript:alert(1)",
+    " JaVa\tscript:alert(1)",
+    "data:text/html,x",
+    "{{{URL|javascript:alert(1)}}}",
+    "//harbor.example",
+    'https://x" onclick="alert(1)',
+)
+
+
+def everywhere(text: str, link: str) -> dict[str, Any]:
+    """A document with this text and this link in each field that has one."""
+    return {
+        "kind": "blocks",
+        "preheader": text,
+        "blocks": [
+            {"type": "heading", "text": text},
+            {"type": "text", "text": f"{text}\n\n[x]({link}) ![x]({link})", "panel": True},
+            {"type": "image", "src": link, "alt": text, "href": link},
+            {"type": "image", "src": "https://harbor.example/a.png", "alt": text, "href": link},
+            {"type": "button", "text": text, "href": link},
+            {
+                "type": "columns",
+                "columns": [[{"type": "text", "text": text}], [{"type": "code", "text": text}]],
+            },
+            {"type": "quote", "text": text, "by": text},
+            {"type": "social", "links": [{"name": text, "href": link}]},
+            {"type": "html", "html": f"<p>{text}</p><a href='{link}'>x</a>"},
+            {"type": "footer", "text": text, "address": text, "unsubscribe": text},
+        ],
+    }
+
+
+@pytest.mark.parametrize("link", BAD_LINKS)
+def test_nothing_that_acts_comes_out_of_any_field(link: str) -> None:
+    mail = rendered(document_of(everywhere(EVIL, link)), Theme())
+    assert active_part(mail.html) is None
+    assert "<script" not in mail.html.lower()
+    assert "javascript:" not in re.sub(r"\{\{\{.*?\}\}\}", "", mail.html).lower()
+
+
+def test_placeholders_survive_in_every_field() -> None:
+    fields = everywhere(
+        "Hi {{{NAME_OF_IT|Ada *and* Ben}}}", "https://harbor.example/{{{ORDER_1}}}?a=1&b={{{B}}}"
+    )
+    mail = rendered(document_of(fields), Theme())
+    assert mail.html.count("{{{NAME_OF_IT|Ada *and* Ben}}}") >= 12
+    assert mail.html.count('"https://harbor.example/{{{ORDER_1}}}?a=1&amp;b={{{B}}}"') >= 6
+    assert mail.text is not None
+    assert "https://harbor.example/{{{ORDER_1}}}?a=1&b={{{B}}}" in mail.text
+    assert "{{{UNSUBSCRIBE_URL}}}" in mail.text
+    assert "{{{UNSUBSCRIBE_URL}}}" in mail.html
+
+
+def test_a_link_may_be_a_placeholder() -> None:
+    mail = rendered(document_of({"kind": "markdown", "text": "[Go]({{{URL}}})"}), Theme())
+    assert 'href="{{{URL}}}"' in mail.html
+    assert "Go ({{{URL}}})" in (mail.text or "")
+
+
+def test_markdown_has_a_way_out_by_itself_unless_it_has_one() -> None:
+    assert (
+        rendered(document_of({"kind": "markdown", "text": "Hi"}), DEFAULT).html.count("UNSUBSCRIBE_URL") == 1
+    )
+    own = {"kind": "markdown", "text": "[Leave]({{{UNSUBSCRIBE_URL}}})"}
+    assert rendered(document_of(own), DEFAULT).html.count("UNSUBSCRIBE_URL") == 1
+
+
+@pytest.mark.parametrize(
+    ("mjml", "is_refused"),
+    [
+        (
+            "<mjml><mj-body><mj-section><mj-column><mj-text>Hi</mj-text></mj-column></mj-section></mj-body></mjml>",
+            False,
+        ),
+        ("<mjml><mj-body>" + "<mj-wrapper>" * 4900 + "</mj-wrapper>" * 4900 + "</mj-body></mjml>", False),
+        ("<mjml><mj-body>" + "<div>" * 6000 + "</mj-body></mjml>", True),
+        ("<mjml><mj-body><!--" + "<!-- --><mj-wrapper>" * 6000 + "</mj-body></mjml>", True),
+        ("<mjml><mj-body><mj-text " + "a='1' " * 100 + "/></mj-body></mjml>", True),
+        ("<mjml><mj-body><mj-include path='/etc/passwd' /></mj-body></mjml>", True),
+        ("<p>no MJML</p>", True),
+        ("", True),
+    ],
+)
+def test_mjml_is_bounded(mjml: str, is_refused: bool) -> None:
+    def work() -> bool:
+        try:
+            rendered(document_of({"kind": "mjml", "source": mjml}), DEFAULT)
+        except DocumentRefused:
+            return True
+        return False
+
+    assert _thread_with_stack(STACK).submit(work).result() is is_refused
+
+
+def test_what_is_kept_counts_only_beside_its_html() -> None:
+    document = document_of({"kind": "markdown", "text": "Hi"})
+    mail = rendered(document, DEFAULT)
+    kept = source.stored(document, mail.html)
+    assert source.of_stored(kept, mail.html, mail.text) == document
+    assert source.builtins_of(source.of_stored(kept, "<p>Other</p>", None))["kind"] == "html"
+    assert source.builtins_of(source.of_stored('{"later": 1}', mail.html, None))["kind"] == "html"
+
+
+@pytest.mark.parametrize("accent", ["#ffff00", "#000000", "#1f5fd6", "#b3261e", "#ffffff"])
+def test_all_texts_can_be_read_by_day_and_by_night(accent: str) -> None:
+    theme = Theme(accent=accent)
+    for palette in (by_day(theme), by_night(theme)):
+        for ink in (palette.text, palette.soft, palette.link):
+            assert contrast(ink, palette.card) >= 4.5, (accent, palette)
