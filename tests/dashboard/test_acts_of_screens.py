@@ -34,6 +34,15 @@ FIELDS: Final[dict[str, dict[str, Any]]] = {
     "/dashboard/domains/add": {"name": "pier.example", "custom_return_path": "send", "sending": "on"},
     "/dashboard/domains/{domain_id}/settings": {"open_tracking": "on", "sending": "on"},
     "/dashboard/suppressions/add": {"addresses": "ada@quay.example, ben@quay.example"},
+    "/dashboard/topics/new": {
+        "name": "Tides",
+        "default_subscription": "opt_in",
+        "visibility": "public",
+    },
+    "/dashboard/topics/{topic_id}": {"name": "Moon", "visibility": "public"},
+    "/dashboard/contact-properties/new": {"key": "orders", "type": "number", "fallback": "1"},
+    "/dashboard/contacts/{contact_id}/edit": {"first_name": "Ann"},
+    "/dashboard/contacts/{contact_id}/subscription": {"unsubscribed": "yes"},
     "/dashboard/send": {
         "from": "hello@harbor.example",
         "to": "ada@quay.example",
@@ -70,6 +79,13 @@ ELSEWHERE: Final = {
 """Forms that need what other tests make."""
 
 
+NAMED: Final = tuple(
+    f"{{{name}}}/delete"
+    for name in ("webhook_id", "domain_id", "contact_id", "topic_id", "contact_property_id")
+)
+"""Forms that ask for the name of the thing."""
+
+
 async def what_is_chosen(team: Team, path: str) -> dict[str, Any]:
     """Return the fields of a form that is about things of the team."""
     if path == "/dashboard/emails/cancel" or path.startswith(ONE_EMAIL):
@@ -79,15 +95,19 @@ async def what_is_chosen(team: Team, path: str) -> dict[str, Any]:
         return {"id": await team.send(to="ada@quay.example", html=HTML), "key": str(uuid4())}
     if path == "/dashboard/suppressions/remove":
         return {"id": (await team.post("/suppressions", {"email": "x@quay.example"})).json()["id"]}
+    if path.startswith("/dashboard/contacts/{contact_id}/segments"):
+        return {"segment": (await team.post("/segments", {"name": "Buyers"})).json()["id"]}
     return FIELDS.get(path, {})
 
 
 async def typed_name(team: Team, route: Route, path: str) -> dict[str, str]:
     """Return what is typed before something is deleted."""
-    if not route.path.endswith(("{webhook_id}/delete", "{domain_id}/delete")):
+    if not route.path.endswith(NAMED):
         return {}
     answer = (await team.get(path.removeprefix("/dashboard").removesuffix("/delete"))).json()
-    return {"typed_name": answer.get("endpoint") or answer["name"]}
+    return {
+        "typed_name": next(answer[name] for name in ("endpoint", "email", "key", "name") if name in answer)
+    }
 
 
 FORMS: Final = [

@@ -54,8 +54,8 @@ NOT_SHOWN: Final = frozenset(
     """
     attachments.cid attachments.url automations.name broadcasts.domain_name broadcasts.html
     broadcasts.preview_text broadcasts.sender broadcasts.subject broadcasts.text captured.mail_from
-    captured.recipients captured.sender captured.subject contact_properties.fallback_value
-    contacts.address contacts.email contacts.first_name contacts.last_name contacts.properties
+    captured.recipients captured.sender captured.subject
+    contacts.address
     contents.preview_text contents.sender contents.subject deliveries.last_host deliveries.last_reply
     domains.records event_definitions.name event_definitions.schema inbox_draft_attachments.content_type
     inbox_draft_attachments.filename inbox_drafts.html inbox_drafts.subject inbox_drafts.text
@@ -66,8 +66,8 @@ NOT_SHOWN: Final = frozenset(
     oauth_clients.logo_uri oauth_clients.name oauth_clients.redirect_uris oauth_grants.client_id
     received_attachments.content_id received_attachments.disposition received_emails.client
     received_emails.mail_from received_emails.recipients received_emails.spam_reason recipients.address
-    segments.name suppressions.address template_versions.html template_versions.sender
-    template_versions.subject template_versions.text templates.alias topics.description topics.name
+    suppressions.address template_versions.html template_versions.sender
+    template_versions.subject template_versions.text templates.alias
     """.split()  # noqa: SIM905 (prose reads better as prose)
 )
 """Columns that reach no screen. One that does is taken from this list; one that does not says so here."""

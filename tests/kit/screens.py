@@ -165,6 +165,37 @@ async def a_suppression(team: Team) -> str:
 BOUNCED: Final = "bounced@resend.dev"
 
 
+async def a_contact(team: Team) -> str:
+    """Make a contact with everything that its page shows."""
+    address = f"{uuid4().hex[:8]}@quay.example"
+    await team.http.post("/contact-properties", json={"key": "plan", "type": "string"})
+    segment = (await team.post("/segments", {"name": "Customers"})).json()["id"]
+    topic = await a_topic(team)
+    contact = await team.post(
+        "/contacts",
+        {
+            "email": address,
+            "first_name": "Ada",
+            "last_name": "Quill",
+            "properties": {"plan": "lantern"},
+            "segments": [{"id": segment}],
+            "topics": [{"id": topic, "subscription": "opt_out"}],
+        },
+    )
+    await team.send(to=address, subject="Your invoice", html=HTML)
+    return str(contact.json()["id"])
+
+
+async def a_topic(team: Team) -> str:
+    body = {"name": "Tides", "description": "When to leave", "default_subscription": "opt_in"}
+    return str((await team.post("/topics", body)).json()["id"])
+
+
+async def a_property(team: Team) -> str:
+    body = {"key": f"plan_{uuid4().hex[:8]}", "type": "string", "fallback_value": "none"}
+    return str((await team.post("/contact-properties", body)).json()["id"])
+
+
 async def a_member(team: Team) -> str:
     """Make somebody else a member of the team."""
     person = await a_person(team, f"{uuid4().hex[:8]}@quay.example", TeamRole.MEMBER, password=False)
@@ -185,6 +216,9 @@ SUBJECTS: Final[dict[str, Builds]] = {
     "log_id": a_log,
     "domain_id": a_domain,
     "suppression_id": a_suppression,
+    "contact_id": a_contact,
+    "topic_id": a_topic,
+    "contact_property_id": a_property,
 }
 """Makes what a path parameter of a screen names; returns its id."""
 

@@ -34,7 +34,8 @@ OTHERS = [code for code in LANGUAGES if code != ENGLISH]
 
 SAME_IN_GERMAN = frozenset(
     """
-    account.passkeys account.sessions.browser account.team audit.person consent.team docs.body docs.code
+    account.passkeys account.sessions.browser account.team audit.person consent.team contact.name
+    contact.segment properties.type.string topics.name docs.body docs.code
     docs.dashboard docs.kind.format docs.kind.null docs.llms.resource domain.not_checked domain.region
     domain.reputation domain.title domain.tracking domains.name domains.status domains.title email.broadcast
     email.by_host email.tags email.text email.webhooks emails.broadcast emails.domain emails.tag

@@ -24,7 +24,23 @@ TOPICS = """
 """
 
 SUPPRESSED = """
-    SELECT origin, created_at FROM suppressions WHERE team_id = $1 AND address = $2
+    SELECT id, origin, created_at FROM suppressions WHERE team_id = $1 AND address = $2
+"""
+
+MOMENTS = """
+    SELECT c.created_at AS happened_at, c.id, 'created' AS kind, NULL AS name
+      FROM contacts c
+     WHERE c.team_id = $1 AND c.id = $2
+     UNION ALL
+    SELECT m.added_at, s.id, 'joined_segment', s.name
+      FROM segment_members m
+      JOIN segments s ON s.team_id = m.team_id AND s.id = m.segment_id
+     WHERE m.team_id = $1 AND m.contact_id = $2
+     UNION ALL
+    SELECT k.chosen_at, t.id, k.subscription, t.name
+      FROM topic_choices k
+      JOIN topics t ON t.team_id = k.team_id AND t.id = k.topic_id AND t.deleted_at IS NULL
+     WHERE k.team_id = $1 AND k.contact_id = $2
 """
 
 
@@ -41,8 +57,24 @@ class TopicInDetail:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuppressedAddress:
+    id: UUID
     origin: str
     created_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MomentRow:
+    """Something that happened to a contact, with the id and name of the segment or topic."""
+
+    happened_at: datetime
+    id: UUID
+    kind: str
+    name: str | None
+
+
+async def moments(db: TeamDb, contact_id: UUID) -> list[MomentRow]:
+    """Return when the contact was made, joined its segments, and chose topics."""
+    return await db.all(MomentRow, MOMENTS, contact_id)
 
 
 async def contact(db: TeamDb, contact_id: UUID) -> ContactRow | None:

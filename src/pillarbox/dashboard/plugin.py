@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from pillarbox.dashboard import icon
 from pillarbox.dashboard.consent import pages as consent_pages
 from pillarbox.dashboard.consent.pages import ConsentPages
+from pillarbox.dashboard.contact import contact_page
+from pillarbox.dashboard.contact_properties import property_screens
 from pillarbox.dashboard.docs import doc_pages, request_form
 from pillarbox.dashboard.docs.doc_pages import Documentation
 from pillarbox.dashboard.domains import domain_list, domain_page, domain_settings
@@ -61,6 +63,7 @@ from pillarbox.dashboard.teams import (
     programs,
     unsubscribe_page,
 )
+from pillarbox.dashboard.topics import topic_screens
 from pillarbox.dashboard.unsubscribing import UnsubscribePages
 from pillarbox.dashboard.webhooks import event_page, signature_page, webhook_list, webhook_page
 from pillarbox.doctor.examination_runs import ExaminationRunner
@@ -141,6 +144,9 @@ PAGES = collect(
     suppression_page,
     metrics_screen,
     send_form,
+    contact_page,
+    topic_screens,
+    property_screens,
     doc_pages,
     request_form,
 )

@@ -758,6 +758,7 @@ CREATE TABLE automation_runs (
 );
 CREATE INDEX automation_runs_list ON automation_runs (team_id, automation_id, status, id);
 CREATE INDEX automation_runs_contact ON automation_runs (team_id, contact_id) WHERE status = 'running';
+CREATE INDEX automation_runs_of_contact ON automation_runs (team_id, contact_id, id);
 CREATE INDEX automation_runs_ended ON automation_runs (team_id, completed_at) WHERE completed_at IS NOT NULL;
 
 -- The steps that a run has reached, by their places in the graph's list: each once. What has no row is pending, or

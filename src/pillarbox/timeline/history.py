@@ -7,7 +7,7 @@ from uuid import UUID
 
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.timeline import history_queries as queries
-from pillarbox.timeline.history_queries import EmailEvent, HistoryEvent
+from pillarbox.timeline.history_queries import EmailEvent, EventOfRecipient, HistoryEvent
 from pillarbox.timeline.rules import FIRST
 
 BEGINNINGS = {kind.value for kind in FIRST}
@@ -35,3 +35,14 @@ async def first_of(db: TeamDb, wanted_events: Sequence[tuple[UUID, str]]) -> lis
     """Return the first event of an email of a kind, for each of these pairs where there is one."""
     email_ids, kinds = zip(*wanted_events, strict=True)
     return await queries.first_of(db, email_ids, kinds)
+
+
+async def of_recipient(
+    db: TeamDb, email_ids: Sequence[UUID], address: str, limit: int
+) -> dict[UUID, list[EventOfRecipient]]:
+    """Return the first `limit` events of each of these emails that concern the recipient with this compared
+    address."""
+    events: dict[UUID, list[EventOfRecipient]] = {}
+    for event in await queries.of_recipient(db, email_ids, address, limit) if email_ids else ():
+        events.setdefault(event.email_id, []).append(event)
+    return events

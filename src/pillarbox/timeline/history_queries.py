@@ -82,6 +82,41 @@ async def first_of(db: TeamDb, email_ids: Sequence[UUID], kinds: Sequence[str]) 
     )
 
 
+class EventOfRecipient(NamedTuple):
+    """One event of an email that concerns a recipient; `detail` is JSON text."""
+
+    email_id: UUID
+    id: UUID
+    at: datetime
+    kind: str
+    detail: str | None
+
+
+async def of_recipient(
+    db: TeamDb, email_ids: Sequence[UUID], address: str, limit: int
+) -> list[EventOfRecipient]:
+    """Return the first `limit` events of each of these emails that concern a recipient."""
+    return await db.all(
+        EventOfRecipient,
+        """
+        SELECT k.email_id, h.id, h.at, h.kind, h.detail
+          FROM unnest($2::uuid[]) AS k (email_id)
+         CROSS JOIN LATERAL (
+               SELECT t.id, t.at, t.kind, t.detail
+                 FROM timeline t
+                 JOIN recipients r ON r.team_id = t.team_id AND r.email_id = t.email_id
+                      AND r.position = t.position AND r.address = $3
+                WHERE t.team_id = $1 AND t.email_id = k.email_id
+                ORDER BY t.id
+                LIMIT $4) AS h
+         ORDER BY k.email_id, h.id
+        """,
+        email_ids,
+        address,
+        limit,
+    )
+
+
 async def remove(db: TeamDb, email_ids: Sequence[UUID]) -> int:
     """Remove every event of these emails; return how many there were."""
     return await db.run(

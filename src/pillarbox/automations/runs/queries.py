@@ -134,3 +134,35 @@ async def run(db: TeamDb, automation_id: UUID, run_id: UUID) -> FoundRun | None:
 
 async def steps(db: TeamDb, run_id: UUID) -> list[StepRow]:
     return await db.all(StepRow, STEPS, run_id)
+
+
+class RunOfContact(NamedTuple):
+    """A run with the automation that it belongs to."""
+
+    id: UUID
+    automation_id: UUID
+    name: str
+    event_name: str
+    status: RunStatus
+    created_at: datetime
+    completed_at: datetime | None
+
+
+OF_CONTACT: Final = """
+    SELECT r.id, r.automation_id, a.name, r.event_name,
+           CASE WHEN r.status = 'running' AND r.epoch < a.epoch THEN 'cancelled' ELSE r.status END AS status,
+           r.created_at, r.completed_at
+      FROM automation_runs r
+      JOIN automations a ON a.team_id = r.team_id AND a.id = r.automation_id
+     WHERE r.team_id = $1 AND r.contact_id = $2 AND r.id < $3
+     ORDER BY r.id DESC
+     LIMIT $4
+"""
+
+
+async def of_contact(db: TeamDb, contact_id: UUID, before: UUID, limit: int) -> list[RunOfContact]:
+    """Return the newest runs of a contact before an id."""
+    return [
+        RunOfContact._make(row)
+        for row in await db.source.fetch(OF_CONTACT, db.team_id, contact_id, before, limit)
+    ]

@@ -16,6 +16,7 @@ from typing import Final
 
 from pillarbox.dashboard.texts import (
     account,
+    audience,
     consent,
     docs,
     domains,
@@ -65,6 +66,7 @@ def _merged(*catalogues: Mapping[str, str]) -> Mapping[str, str]:
 TEXTS: Final = _merged(
     people.TEXTS,
     account.TEXTS,
+    audience.TEXTS,
     teams.TEXTS,
     unsubscribe_page.TEXTS,
     consent.TEXTS,

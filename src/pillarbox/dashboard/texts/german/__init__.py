@@ -27,6 +27,7 @@ from typing import Final
 
 from pillarbox.dashboard.texts.german import (
     account,
+    audience,
     consent,
     docs,
     domains,
@@ -50,6 +51,7 @@ from pillarbox.dashboard.texts.german import (
 
 CATALOGUES: Final[tuple[Mapping[str, str], ...]] = (
     account.TEXTS,
+    audience.TEXTS,
     consent.TEXTS,
     docs.TEXTS,
     domains.TEXTS,

@@ -1,0 +1,1 @@
+"""Screens of contact properties: the list, and one property with its fallback."""

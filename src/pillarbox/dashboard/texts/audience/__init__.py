@@ -1,0 +1,9 @@
+"""Texts of the screens of an audience: one module for each group of screens."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pillarbox.dashboard.texts.audience import contact, contact_properties, topics
+
+TEXTS: Final[dict[str, str]] = {**contact.TEXTS, **contact_properties.TEXTS, **topics.TEXTS}

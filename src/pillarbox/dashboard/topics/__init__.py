@@ -1,0 +1,1 @@
+"""Screens of topics: the list with subscribers, and one topic."""
