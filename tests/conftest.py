@@ -69,12 +69,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     unhurried = pytest.mark.timeout(0)
     for item in items:
         if "slow" in item.keywords:
-            wanted = config.getoption("--slow") or file_order.file_of(item.nodeid) in config.getoption(
-                "--slow-of"
-            )
-            item.add_marker(unhurried if wanted else unwanted)
+            item.add_marker(unhurried if is_wanted(config, item.nodeid) else unwanted)
     if is_worker(config):
         items[:] = file_order.longest_first(items, file_order.recorded(config.getoption("--slow-of")))
+
+
+def is_wanted(config: pytest.Config, nodeid: str) -> bool:
+    """Return whether the slow tests of a test's file run."""
+    return bool(config.getoption("--slow") or file_order.file_of(nodeid) in config.getoption("--slow-of"))
 
 
 def pytest_make_parametrize_id(val: object) -> str | None:
@@ -140,6 +142,12 @@ class Databases:
     def close(self) -> None:
         self._loop.run_until_complete(self._conn.close())
         self._loop.close()
+
+
+@pytest.fixture
+def is_thorough(request: pytest.FixtureRequest) -> bool:
+    """Whether slow tests of this file are wanted: a sweep then looks at everything."""
+    return is_wanted(request.config, request.node.nodeid)
 
 
 @pytest.fixture(scope="session")

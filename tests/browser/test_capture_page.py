@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from html import escape
-from pathlib import Path
 from uuid import UUID, uuid4
 
 import asyncpg
 import pytest
 
-from kit.browser import Chromium, Tab, chromium
+from kit.browser import TOO_WIDE, Chromium, Tab, chromium
 from kit.canary import Canary, canary
 from kit.captured import NOW, RING, TOKEN, CaptureWorld
 from pillarbox.capture.message import CapturedPart
@@ -271,7 +269,6 @@ async def test_the_capture_pages_keep_nobody_out(browser: Chromium, capture: Cap
         assert len(await tab.barriers()) == 1, "the check can fail"
 
 
-TOO_WIDE = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
 NARROW_CELLS = """
     [...document.querySelectorAll('td, th, dd, li')]
         .filter(cell => cell.offsetParent !== null && cell.getBoundingClientRect().right > 0)
@@ -305,9 +302,7 @@ async def test_on_a_phone_everything_can_be_read(browser: Chromium, capture: Cap
                     await tab.look(width, is_dark=is_dark)
                     assert not await tab.run(TOO_WIDE), (path, width)
                     assert await tab.run(NARROW_CELLS) == [], (path, width)
-            if picture := os.environ.get("PILLARBOX_TEST_PICTURES"):
-                await tab.look(390, is_dark=True)
-                await tab.picture(Path(picture) / f"{path.rpartition('=')[2].strip('/')}.png")
+                    await tab.picture(f"capture-{path.rpartition('=')[2].strip('/')}", width, is_dark=is_dark)
 
 
 async def test_a_shared_email_and_a_message_fit_on_a_phone(browser: Chromium) -> None:

@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import pytest
 
-from kit.browser import Chromium, Tab, chromium
+from kit.browser import Chromium, Tab, chromium, windows
 from kit.http_outside import Server, answer, serving
 from kit.oauth_flow import exchange, parameters, register
 from kit.people import PASSWORD, Person, a_person
@@ -23,7 +23,6 @@ HEADING = "document.querySelector('h1').innerText"
 TEXT = "document.body.innerText"
 HERE = "location.href"
 FOCUSED = "document.activeElement.innerText"
-TOO_WIDE = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
 THANKS = answer(b"<h1>Thank you</h1>", "Content-Type: text/html")
 
 
@@ -157,16 +156,13 @@ async def test_a_logo_is_shown_without_asking_its_host(
         assert scene.tab.violations == []
 
 
-@pytest.mark.parametrize(("width", "is_dark"), [(360, False), (360, True), (1100, False)])
 async def test_it_fits_a_phone_and_the_night(
-    database_url: str, tmp_path: Path, browser: Chromium, width: int, is_dark: bool
+    database_url: str, tmp_path: Path, browser: Chromium, is_thorough: bool
 ) -> None:
     name = "A program with a name that is as long as one that somebody else may give it " + "x" * 100
     async with opened(database_url, tmp_path, browser, client_name=name) as scene:
         await scene.sends_the_browser()
-        await scene.tab.look(width, is_dark=is_dark)
-        assert await scene.tab.run(TOO_WIDE) is False
-        assert await scene.tab.barriers() == []
+        await scene.tab.fits("consent", windows(1100, 360, every=is_thorough))
 
 
 async def test_a_request_that_is_wrong_is_a_page(

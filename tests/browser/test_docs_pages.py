@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from browser.test_screens import CUT, IS_SCREEN, SIZES, TOO_WIDE, folder
-from kit.browser import Chromium, Tab, chromium
+from browser.test_screens import look_at, sizes
+from kit.browser import Chromium, chromium
 from kit.browser_forms import logs_in
 from kit.people import a_person
 from kit.world import world
@@ -29,25 +29,14 @@ def browser() -> Iterator[Chromium]:
         yield found
 
 
-async def look_at(tab: Tab, url: str, name: str) -> None:
-    for width, is_dark in SIZES:
-        await tab.look(width, is_dark=is_dark)
-        await tab.open(url)
-        assert await tab.run(IS_SCREEN), url
-        assert not await tab.run(TOO_WIDE), (url, width)
-        assert not await tab.run(CUT), (url, width)
-        if (pictures := folder()) is not None:
-            pictures.mkdir(parents=True, exist_ok=True)
-            await tab.picture(pictures / f"{name}-{width}-{'dark' if is_dark else 'light'}.png")
-    assert await tab.barriers() == [], url
-
-
 async def test_the_pages_fit_and_keep_nobody_out(
-    database_url: str, tmp_path: Path, browser: Chromium
+    database_url: str, tmp_path: Path, browser: Chromium, is_thorough: bool
 ) -> None:
     async with world(database_url, tmp_path, started=False) as here, browser.tab() as tab:
-        for path in PAGES:
-            await look_at(tab, here.url + path, path.strip("/").replace("/", "-").partition("?")[0])
+        for number, path in enumerate(PAGES):
+            name = path.strip("/").replace("/", "-").partition("?")[0]
+            await look_at(tab, here.url + path, name, sizes(number, every=is_thorough))
+        await tab.rest()
         assert tab.violations == []
         assert tab.dialogs == []
 
@@ -69,19 +58,31 @@ async def test_the_index_is_filtered_while_one_types(
         assert tab.violations == []
 
 
-async def test_a_request_is_filled_in_and_sent(database_url: str, tmp_path: Path, browser: Chromium) -> None:
+async def test_a_request_is_filled_in_and_sent(
+    database_url: str, tmp_path: Path, browser: Chromium, is_thorough: bool
+) -> None:
     async with world(database_url, tmp_path, started=False) as here, browser.tab() as tab:
         team = await here.team("Harbor")
         ada = await a_person(team, "ada@harbor.example")
         await logs_in(tab, here, ada, "/dashboard/request?operation=post-emails")
-        await look_at(tab, f"{here.url}/dashboard/request?operation=post-emails", "request-post-emails")
-        await look_at(tab, f"{here.url}/dashboard/request", "request")
+        await look_at(
+            tab,
+            f"{here.url}/dashboard/request?operation=post-emails",
+            "request-post-emails",
+            sizes(0, every=is_thorough),
+        )
+        await look_at(tab, f"{here.url}/dashboard/request", "request", sizes(1, every=is_thorough))
         await tab.open(f"{here.url}/docs/api/post-emails")
         await tab.run("document.querySelector('.tools a').click()")
         await tab.arrives("/dashboard/request")
         await tab.switches("This changes data of the team Harbor. Send it.")
         await tab.presses("Send")
         assert "200" in await tab.run("document.getElementById('answer').innerText")
-        await look_at(tab, f"{here.url}/dashboard/request?operation=get-emails-metrics", "request-metrics")
+        await look_at(
+            tab,
+            f"{here.url}/dashboard/request?operation=get-emails-metrics",
+            "request-metrics",
+            sizes(2, every=is_thorough),
+        )
         assert tab.violations == []
         assert tab.dialogs == []

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
 import threading
 from base64 import b64decode
-from collections.abc import AsyncIterator, Coroutine, Iterator
+from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -19,10 +20,41 @@ from playwright.async_api import Browser, CDPSession, Dialog, Page, Playwright, 
 T = TypeVar("T")
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
-FLAGS = ("--disable-quic", "--disable-dev-shm-usage", "--disable-gpu", "--disable-background-networking")
+UNWANTED = (
+    # What Playwright switches off too: the last list counts.
+    *("AvoidUnnecessaryBeforeUnloadCheckSync", "DestroyProfileOnBrowserClose", "HttpsUpgrades"),
+    *("HttpsFirstBalancedModeAutoEnable", "LensOverlay", "MediaRouter", "PaintHolding", "Translate"),
+    *("ThirdPartyStoragePartitioning", "AvoidCorsURLLoaderRestartOnRedirect", "OptimizationHints"),
+    *("NetworkTimeServiceQuerying", "AimEnabled", "PreconnectToSearch"),
+    # A process in reserve and a new frame for each page: half of what opening a page costs.
+    *("SpareRendererForSitePerProcess", "RenderDocument"),
+)
+FLAGS = (
+    *("--disable-quic", "--disable-dev-shm-usage", "--disable-gpu", "--disable-background-networking"),
+    "--num-raster-threads=1",
+    f"--disable-features={','.join(UNWANTED)}",
+)
 SIZE = {"width": 1100, "height": 850}
 QUIET = 0.15
 PATIENCE = 60.0
+TOO_WIDE = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
+RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"], "resultTypes": ["violations"]}
+BARRIERS = """
+    async (rules) => (await axe.run(rules)).violations.flatMap(
+        (rule) => rule.nodes.map((node) => `${rule.id}: ${node.html.slice(0, 120)}`))
+"""
+AXE = Axe().axe_script
+
+Window = tuple[int, bool]
+"""A width, and whether it is night."""
+
+
+def windows(*widths: int, every: bool) -> list[Window]:
+    """Return what a page is looked at in: each width once, by day and by night in turn; both in each width
+    if `every`."""
+    if every:
+        return [(width, is_dark) for width in widths for is_dark in (False, True)]
+    return [(width, bool(number % 2)) for number, width in enumerate(widths)]
 
 
 def needs_chromium() -> str:
@@ -43,10 +75,14 @@ class Tab:
         self.violations: list[str] = []
         self._passkeys: tuple[CDPSession, str]
 
-    async def open(self, url: str) -> None:
+    async def open(self, url: str, *, watch: bool = True) -> None:
         """Go there, and return when all that it wants at the start has been asked for."""
         await self._chromium.does(self._page.goto(url))
-        # That nothing more comes can only be seen by watching for a while.
+        if watch:
+            await self.rest()
+
+    async def rest(self) -> None:
+        """Wait a while: that nothing more comes can only be seen by watching."""
         await asyncio.sleep(QUIET)
 
     async def run(self, script: str) -> Any:
@@ -68,9 +104,23 @@ class Tab:
         await self._chromium.does(self._page.set_viewport_size({"width": width, "height": SIZE["height"]}))
         await self._chromium.does(self._page.emulate_media(color_scheme=scheme))
 
-    async def picture(self, path: Path) -> None:
-        """Keep what the page looks like, all of it."""
-        await self._chromium.does(self._page.screenshot(path=path, full_page=True))
+    async def picture(self, name: str, width: int, *, is_dark: bool) -> None:
+        """Keep what the page looks like, all of it, where PILLARBOX_PICTURES names a folder."""
+        if folder := os.environ.get("PILLARBOX_PICTURES"):
+            path = Path(folder) / f"{name}-{width}-{'dark' if is_dark else 'light'}.png"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            await self._chromium.does(self._page.screenshot(path=path, full_page=True))
+
+    async def fits(self, name: str, seen: Sequence[Window]) -> None:
+        """See the page in each of these windows, and in the first again: it is no wider. axe-core finds no
+        barrier."""
+        for width, is_dark in seen:
+            await self.look(width, is_dark=is_dark)
+            assert not await self.run(TOO_WIDE), (name, width)
+            await self.picture(name, width, is_dark=is_dark)
+            assert await self.barriers() == [], (name, width, is_dark)
+        width, is_dark = seen[0]
+        await self.look(width, is_dark=is_dark)
 
     async def small_picture(self, path: Path) -> None:
         """Keep what the window shows of the page, as a small WebP."""
@@ -118,10 +168,9 @@ class Tab:
     async def barriers(self) -> list[str]:
         """Return what axe-core says keeps people out (rules of WCAG 2.1, levels A and AA), as
         'rule: element'."""
-        rules = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"], "resultTypes": ["violations"]}
-        found = await self._chromium.does(Axe().run(self._page, options=rules))
-        violations = found.response["violations"]
-        return [f"{rule['id']}: {node['html'][:120]}" for rule in violations for node in rule["nodes"]]
+        if not await self.run("'axe' in window"):
+            await self.run(AXE)
+        return list(await self._chromium.does(self._page.evaluate(BARRIERS, RULES)))
 
     async def arrives(self, path: str) -> None:
         """Return when that path is shown, whoever has gone there."""

@@ -58,6 +58,12 @@ class ManualClock:
             if not woken.done():
                 woken.set_result(None)
 
+    def wake(self, seconds: float) -> None:
+        """Wake whoever sleeps for just so long; time stands still."""
+        for _, _, asked, woken in self._sleepers:
+            if asked == seconds and not woken.done():
+                woken.set_result(None)
+
     def jump(self, by: timedelta | float) -> None:
         """Set the wall clock, as an administrator or a wrong time server does; boot time stays."""
         self._now += by if isinstance(by, timedelta) else timedelta(seconds=by)

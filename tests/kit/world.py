@@ -28,6 +28,7 @@ from kit.http_client import http_client
 from kit.http_server import served
 from kit.zone import Zone
 from pillarbox.application import SLICES, App, build
+from pillarbox.dashboard.frame.live import EVERY, LiveStreams
 from pillarbox.delivery.engine import Engine
 from pillarbox.domains import trust
 from pillarbox.domains.context import DomainContext
@@ -234,10 +235,19 @@ async def world(
         yield made
     finally:
         await made.close()
+        end_streams(app)
         server.end()
         await serving
         await app.stop(5) if started else await app.kit.pools.close()
         os.close(memory)
+
+
+def end_streams(app: App) -> None:
+    """End the streams of open pages, which sleep on the clock: where it stands still the server would wait
+    for them until its patience ends."""
+    app.need(LiveStreams).close()
+    if isinstance(app.kit.clock, ManualClock):
+        app.kit.clock.wake(EVERY)
 
 
 async def rest(app: App) -> None:
