@@ -17,6 +17,18 @@ from kit.process import KEY, connected, first_team, reconciled, settled, worker_
 from kit.remote_servers import remote_servers
 
 MADE = "SELECT count(*) FROM broadcast_recipients WHERE email_id IS NOT NULL"
+TEST_OVER = """
+    UPDATE broadcast_plans SET stage_until = now() WHERE stage = 'deciding' RETURNING true
+"""
+PLAN = {
+    "per_hour": 360_000,
+    "ab_test": {
+        "variants": [{"subject": "High"}, {"subject": "Low"}],
+        "percent": 50,
+        "winner_by": "opens",
+        "minutes": 60,
+    },
+}
 OTHERS = """
     INSERT INTO processes (id, host, pid, pid_start, roles, started_at, seen_at)
     VALUES (gen_random_uuid(), 'another', 1, 1, 'api,delivery', now(), now())
@@ -46,6 +58,43 @@ async def test_a_death_while_copies_are_made(database_url: str, tmp_path: Path, 
             while await conn.fetchval("SELECT status FROM broadcasts") != "sent":
                 await asyncio.sleep(0.05)
             assert await conn.fetchval(MADE) == MEMBERS
+        await settled(database_url, 60)
+        taken = Counter(one.recipient for one in arrivals(far.journal))
+        assert len(taken) == MEMBERS
+    await reconciled(database_url)
+
+
+async def test_deaths_while_an_ab_test_is_sent_slowly(database_url: str, tmp_path: Path) -> None:
+    """A process dies when it has made a portion of the test, and the next one when the winner is chosen: each
+    recipient has one variant and one copy, and the others have the winner's."""
+    await first_team(database_url)
+    with (
+        remote_servers(tmp_path / "far", {"127.0.0.1": {}}) as far,
+        worker_processes(database_url, tmp_path, route=f"relay:smtp://127.0.0.1:{far.port}") as workers,
+    ):
+        workers.start("broadcast.copies_committed=kill@2,broadcast.winner_chosen=kill")
+        async with http_client("http://{}:{}".format(*workers.at), KEY) as client:
+            segment_id = (await client.post("/segments", json={"name": "Crew"})).json()["id"]
+            async with connected(database_url) as conn:
+                await conn.execute(AUDIENCE, UUID(segment_id), MEMBERS)
+            wanted = {"from": "a@harbor.example", "subject": "Tides", "text": "High", "send": True}
+            answer = await client.post("/broadcasts", json={**wanted, "segment_id": segment_id, "plan": PLAN})
+            assert answer.status_code == 201, answer.text
+        assert await asyncio.to_thread(workers.died) == -signal.SIGKILL
+        workers.start("broadcast.winner_chosen=kill")
+        async with asyncio.timeout(60), connected(database_url) as conn:
+            while await conn.fetchval(TEST_OVER) is None:
+                await asyncio.sleep(0.05)
+        assert await asyncio.to_thread(workers.died) == -signal.SIGKILL
+        workers.start()
+        async with asyncio.timeout(60), connected(database_url) as conn:
+            while await conn.fetchval("SELECT status FROM broadcasts") != "sent":
+                await asyncio.sleep(0.05)
+            assert await conn.fetchval(MADE) == MEMBERS
+            winner = await conn.fetchval("SELECT winner FROM broadcast_plans")
+            rows = await conn.fetch("SELECT wave, variant, count(*) FROM broadcast_recipients GROUP BY 1, 2")
+            found = {(row["wave"], row["variant"]): row["count"] for row in rows}
+            assert found == {(2, 1): MEMBERS // 4, (2, 2): MEMBERS // 4, (None, winner): MEMBERS // 2}
         await settled(database_url, 60)
         taken = Counter(one.recipient for one in arrivals(far.journal))
         assert len(taken) == MEMBERS

@@ -33,6 +33,18 @@ ROUNDS: Final = [
     ),
 ]
 
+PLAN: Final = {
+    "canary": {"percent": 5, "minutes": 60},
+    "per_hour": 3_600_000,
+    "ab_test": {
+        "variants": [{"subject": "high"}, {"subject": "low"}, {"text": "Ho"}],
+        "percent": 30,
+        "winner_by": "clicks",
+        "minutes": 60,
+    },
+}
+STAGE_OVER: Final = "UPDATE broadcast_plans SET stage_until = now() WHERE stage_until IS NOT NULL"
+
 PEOPLE: Final = """
     WITH made AS (
         INSERT INTO contacts (team_id, id, address, first_name, unsubscribed, created_at, updated_at)
@@ -175,3 +187,59 @@ async def test_each_recipient_gets_its_copy_once(tmp_path: Path, rounds: list[st
         print(f"\n{len(taken)} copies, {len(doubled)} of them twice")
     if len(rounds) > 3:
         verified(tmp_path / "data")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(6))
+async def test_each_recipient_gets_one_variant_once(tmp_path: Path, seed: int) -> None:
+    """Slow sending with a canary and an A/B test, while something is killed at random moments: each
+    recipient has one variant, and the variants of the test are of equal size."""
+    chance = random.Random(seed)
+    with remote_servers(tmp_path / "far", {"127.0.0.1": {}}) as far, running(tmp_path, far.port) as at:
+        async with http_client(f"http://{at.at}", KEY) as client:
+            segment = await made(client, "/segments", name="Readers")
+            async with connected(at.server.database_url) as conn:
+                await conn.execute(PEOPLE, segment, RECIPIENTS)
+            broadcast = await made(
+                client,
+                "/broadcasts",
+                segment_id=segment,
+                send=True,
+                subject="berth",
+                text="Hi",
+                plan=PLAN,
+                **{"from": "news@harbor.example"},
+            )
+        for _ in range(8):
+            await asyncio.sleep(0.2 + 2 * chance.random())
+            await asyncio.to_thread(at.kill, chance.choice(("worker", "database", "server")), chance)
+            async with connected(at.server.database_url) as conn:
+                await conn.execute(STAGE_OVER)
+        async with asyncio.timeout(PATIENCE):
+            while not await stage_over(at.server.database_url):
+                await asyncio.sleep(0.5)
+        found = await is_sent(at.server.database_url, broadcast)
+        assert (found["sent"], found["different"]) == (RECIPIENTS, RECIPIENTS)
+        async with connected(at.server.database_url) as conn:
+            winner = await conn.fetchval("SELECT winner FROM broadcast_plans")
+            rows = await conn.fetch(
+                "SELECT wave IS NULL AS is_rest, variant, count(*) FROM broadcast_recipients GROUP BY 1, 2"
+            )
+        sizes = {(row["is_rest"], row["variant"]): row["count"] for row in rows}
+        assert sizes == {(False, n): RECIPIENTS // 10 for n in (1, 2, 3)} | {
+            (True, winner): RECIPIENTS - 3 * (RECIPIENTS // 10)
+        }
+        taken = Counter((one.token, one.recipient) for one in arrivals(far.journal))
+        assert len({recipient for _, recipient in taken}) == RECIPIENTS
+        await reconciled(at.server.database_url)
+    verified(tmp_path / "data")
+
+
+async def stage_over(url: str) -> bool:
+    """End a stage that waits; return whether the last one has begun."""
+    try:
+        async with connected(url) as conn:
+            await conn.execute(STAGE_OVER)
+            return bool(await conn.fetchval("SELECT stage = 'rest' FROM broadcast_plans"))
+    except OSError:
+        return False

@@ -231,6 +231,16 @@ def a_wanted_broadcast(segment_id: str) -> dict[str, Any]:
     }
 
 
+UNDER_TEST: Final = """
+    WITH begun AS (
+        UPDATE broadcasts SET status = 'queued', queued_at = $3, resolved_at = $3, recipients = 0
+         WHERE team_id = $1 AND id = $2
+    )
+    UPDATE broadcast_plans SET stage = 'deciding', stage_until = $3, next_at = $3
+     WHERE team_id = $1 AND broadcast_id = $2
+"""
+
+
 async def a_broadcast(team: Team, made: Made) -> str:
     """Make a broadcast that is a draft."""
     wanted = a_wanted_broadcast(await a_segment(team, made))
@@ -250,6 +260,38 @@ async def a_broadcast_with_clicks(team: Team, made: Made) -> str:
     await mailing.happens((0, EventKind.SENT, at, None), (0, EventKind.DELIVERED, at, None))
     await mailing.happens((0, EventKind.CLICKED, at, opened))
     return str(mailing.id)
+
+
+A_PLAN: Final = {
+    "canary": {"percent": 5, "minutes": 60},
+    "per_hour": 5000,
+    "hours": {"start": 9, "end": 18, "time_zone": "Europe/Berlin", "property": "zone"},
+    "ab_test": {
+        "variants": [{"subject": MARK, "preview_text": MARK}, {"html": MARK, "text": MARK}],
+        "percent": 20,
+        "winner_by": "opens",
+        "minutes": 60,
+    },
+}
+
+
+async def a_broadcast_with_a_plan(team: Team, made: Made) -> str:
+    broadcast_id = await a_broadcast(team, made)
+    await team.call("PUT", f"/broadcasts/{broadcast_id}/plan", A_PLAN)
+    return broadcast_id
+
+
+async def a_broadcast_under_test(team: Team, made: Made) -> str:
+    """Make a broadcast that has begun its A/B test."""
+    broadcast_id = await a_broadcast_with_a_plan(team, made)
+    await team.world.pool.execute(UNDER_TEST, team.id, UUID(broadcast_id), team.world.clock.now())
+    return broadcast_id
+
+
+async def a_paused_broadcast(team: Team, made: Made) -> str:
+    broadcast_id = await a_broadcast_under_test(team, made)
+    await team.post(f"/broadcasts/{broadcast_id}/pause", {"reason": MARK})
+    return broadcast_id
 
 
 async def a_broadcast_to_preview(team: Team, made: Made) -> str:
@@ -349,6 +391,11 @@ ROUTE_BUILDERS: dict[str, Callable[[Team, Made], Awaitable[str]]] = {
     "/broadcasts/{broadcast_id}/recipients": a_broadcast_with_clicks,
     "/broadcasts/{broadcast_id}/clicked-links": a_broadcast_with_clicks,
     "/broadcasts/{broadcast_id}/preview": a_broadcast_to_preview,
+    "/broadcasts/{broadcast_id}/plan": a_broadcast_with_a_plan,
+    "/broadcasts/{broadcast_id}/progress": a_broadcast_under_test,
+    "/broadcasts/{broadcast_id}/winner": a_broadcast_under_test,
+    "/broadcasts/{broadcast_id}/pause": a_broadcast_with_clicks,
+    "/broadcasts/{broadcast_id}/resume": a_paused_broadcast,
     "/automations/{automation_id}/runs": an_automation_with_a_run,
     "/inboxes/{inbox}/threads": an_inbox_with_a_thread,
     "/inboxes/{inbox}/threads/search": an_inbox_with_a_thread,
@@ -423,6 +470,8 @@ BODIES: dict[tuple[str, str], Any] = {
     ("PATCH", "/inboxes/{inbox}/drafts/{draft_id}"): {"text": "Mine now"},
     ("POST", "/inboxes/{inbox}/drafts/{draft_id}/send"): {"headers": {"X-Berth": "12"}},
     ("POST", "/broadcasts/{broadcast_id}/preview"): {"contact": f"{MARK}-preview@quay.example"},
+    ("PUT", "/broadcasts/{broadcast_id}/plan"): A_PLAN,
+    ("POST", "/broadcasts/{broadcast_id}/winner"): {"variant": 1},
 }
 """A valid body for each route with path parameters that declares one; `{name}` in it is what was made of that
 name."""

@@ -24,7 +24,7 @@ OWNERS = {
         "automations",
     },
     "backup": {"backups", "restored"},
-    "broadcasts": {"broadcast_recipients", "broadcasts"},
+    "broadcasts": {"broadcast_plans", "broadcast_recipients", "broadcast_variants", "broadcasts"},
     "capture": {"captured"},
     "contact_properties": {"contact_properties"},
     "contacts": {"contact_import_errors", "contact_imports", "contacts", "segment_members", "topic_choices"},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 from uuid import UUID
 
 from pillarbox.kernel.postgres.database import TeamDb
@@ -25,6 +26,20 @@ class CopyCounts:
     opened: int
     clicked: int
     unsubscribed: int
+
+
+NO_COPIES: Final = CopyCounts(
+    received=0,
+    sent=0,
+    delivered=0,
+    bounced=0,
+    complained=0,
+    suppressed=0,
+    failed=0,
+    opened=0,
+    clicked=0,
+    unsubscribed=0,
+)
 
 
 async def since_start(db: TeamDb, broadcast_id: UUID, started: datetime) -> CopyCounts:

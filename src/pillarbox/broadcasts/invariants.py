@@ -74,6 +74,32 @@ INVARIANTS: tuple[Invariant, ...] = (
         """,
     ),
     Invariant(
+        "broadcast_variant_mixed",
+        "The copy {email_id} of the broadcast {broadcast_id} is of another variant than {variant}.",
+        """
+        SELECT r.team_id, r.broadcast_id, r.email_id, r.variant
+          FROM broadcast_variants v
+          JOIN broadcast_recipients r
+            ON r.team_id = v.team_id AND r.broadcast_id = v.broadcast_id AND r.variant = v.number
+          JOIN emails e ON e.team_id = r.team_id AND e.id = r.email_id
+         WHERE v.content_id IS NOT NULL AND e.content_id IS DISTINCT FROM v.content_id
+         LIMIT $1
+        """,
+    ),
+    Invariant(
+        "broadcast_variant_missing",
+        "The copy {email_id} of the broadcast {broadcast_id}, which has an A/B test, is of no variant.",
+        """
+        SELECT r.team_id, r.broadcast_id, r.email_id
+          FROM broadcasts b
+          JOIN broadcast_recipients r ON r.team_id = b.team_id AND r.broadcast_id = b.id
+         WHERE r.email_id IS NOT NULL AND r.variant IS NULL
+           AND EXISTS (SELECT FROM broadcast_variants v
+                        WHERE v.team_id = b.team_id AND v.broadcast_id = b.id AND v.content_id IS NOT NULL)
+         LIMIT $1
+        """,
+    ),
+    Invariant(
         "broadcast_recipient_without_email",
         "The copy {email_id} of the broadcast {broadcast_id} is missing, while others of it are there.",
         """

@@ -9,6 +9,7 @@ from pillarbox.broadcasts import copying_queries, routes, start, watch
 from pillarbox.broadcasts.copying import CopyMaker
 from pillarbox.broadcasts.invariants import INVARIANTS
 from pillarbox.broadcasts.limits import BrakeLimits
+from pillarbox.broadcasts.plans import routes as plans
 from pillarbox.broadcasts.preview import routes as preview
 from pillarbox.broadcasts.preview.composing import Previews
 from pillarbox.broadcasts.reports import invariants as report_invariants
@@ -109,7 +110,7 @@ SLICE = Slice(
         Previews: _previews,
         BroadcastNames: lambda _: BroadcastNames(names_of),
     },
-    routes=[*collect(routes), *collect(reports), *collect(preview)],
+    routes=[*collect(routes), *collect(reports), *collect(preview), *collect(plans)],
     jobs=_jobs,
     job_limits=lambda _: [start.LIMIT, watch.LIMIT],
     retention=[

@@ -11,6 +11,7 @@ from uuid import UUID
 import asyncpg
 
 from pillarbox.broadcasts import retention_queries as queries
+from pillarbox.broadcasts.plans import queries as plan_queries
 from pillarbox.broadcasts.retention_queries import EndedBroadcast
 from pillarbox.emails.broadcast_copies import shared_content
 from pillarbox.kernel.clock import Clock
@@ -43,7 +44,10 @@ class BroadcastRetention:
             before = self._clock.now() - timedelta(days=self._bodies)
             async for ended in _each(partial(queries.next_old, self._pool, before=before)):
                 assert ended.content_id is not None, "it was joined"
-                bodies += await shared_content.empty(TeamDb(self._pool, ended.team_id), ended.content_id)
+                db = TeamDb(self._pool, ended.team_id)
+                for content_id in await plan_queries.contents_of_variants(db, ended.id):
+                    await shared_content.empty(db, content_id)
+                bodies += await shared_content.empty(db, ended.content_id)
         return f"{recipients} recipients of broadcasts, {bodies} bodies"
 
     async def _remove(self, ended: EndedBroadcast) -> int:
@@ -62,6 +66,8 @@ class BroadcastRetention:
 
         await in_batches(some)
         if not await queries.has_recipients(db, ended.id) and ended.content_id is not None:
+            for content_id in await plan_queries.contents_of_variants(db, ended.id):
+                await shared_content.remove(db, content_id)
             await shared_content.remove(db, ended.content_id)
         return removed
 

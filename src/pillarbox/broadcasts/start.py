@@ -18,12 +18,15 @@ import asyncpg
 
 from pillarbox.broadcasts import queries, start_queries
 from pillarbox.broadcasts.content import BroadcastContent, hindrance
+from pillarbox.broadcasts.plans import beginning
+from pillarbox.broadcasts.plans import queries as plan_queries
+from pillarbox.broadcasts.plans.beginning import frozen
+from pillarbox.broadcasts.plans.plan import BroadcastPlan
 from pillarbox.broadcasts.prometheus import ENDED, RECIPIENTS
 from pillarbox.broadcasts.queries import JOB_START, JOB_WATCH
 from pillarbox.broadcasts.start_queries import BegunElsewhere, StartingBroadcast, StartSnapshot
 from pillarbox.domains.senders import SenderDomain
 from pillarbox.emails.broadcast_copies import shared_content
-from pillarbox.emails.broadcast_copies.shared_content import SharedContent
 from pillarbox.emails.permitted_senders import PermittedSenders
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.observability.log import get
@@ -87,9 +90,10 @@ class BroadcastStart:
         try:
             if broadcast.scheduled_at is not None and not await start_queries.is_key_active(db, broadcast_id):
                 raise _CannotRunError(KEY_NOT_ACTIVE)
-            domain = await self._domain(db, broadcast.content)
+            plan = await plan_queries.get(db, broadcast_id)
+            domain = await self._domain(db, broadcast.content, plan)
             async with db.transaction() as inside:
-                count = await self._write(inside, broadcast_id, starting, broadcast.content, domain)
+                count = await self._write(inside, broadcast_id, starting, broadcast.content, plan, domain)
         except _CannotRunError as hindered:
             if await start_queries.fail(db, broadcast_id, hindered.reason):
                 ENDED.add(1, ("failed",))
@@ -104,9 +108,12 @@ class BroadcastStart:
             else:
                 ENDED.add(1, ("sent",))
 
-    async def _domain(self, db: TeamDb, content: BroadcastContent) -> SenderDomain | None:
+    async def _domain(
+        self, db: TeamDb, content: BroadcastContent, plan: BroadcastPlan | None
+    ) -> SenderDomain | None:
         """Return the domain that signs the copies; whether the key may use it was asked when it was sent."""
-        if (reason := hindrance(content)) is not None:
+        reason = hindrance(content) or (None if plan is None else plan.hindrance(content))
+        if reason is not None:
             raise _CannotRunError(reason)
         try:
             return await self.senders.find(db.team_id, content.domain, None)
@@ -119,6 +126,7 @@ class BroadcastStart:
         broadcast_id: UUID,
         starting: StartingBroadcast,
         content: BroadcastContent,
+        plan: BroadcastPlan | None,
         domain: SenderDomain | None,
     ) -> int:
         count = await start_queries.snapshot(db, broadcast_id, starting)
@@ -139,17 +147,17 @@ class BroadcastStart:
             raise BegunElsewhere
         if count:
             await job_queries.restart(db, self.ids.new(), JOB_WATCH, broadcast_id, now, now)
-            shared = SharedContent(
-                id=stamp.id,
-                created_at=stamp.at,
-                sender=content.sender,
-                subject=content.subject,
-                reply_to=content.reply_to,
-                preview_text=content.preview_text,
-                html=content.html,
-                text=content.text,
-            )
-            await shared_content.insert(db, shared)
+            await shared_content.insert(db, frozen(stamp, content))
+            if plan is not None:
+                await beginning.begin(
+                    db,
+                    self.ids,
+                    broadcast_id,
+                    content,
+                    plan,
+                    recipients=count,
+                    seconds=start_queries.SNAPSHOT_SECONDS,
+                )
         return count
 
     async def _segment_exists(self, db: TeamDb, segment_id: UUID | None) -> bool:

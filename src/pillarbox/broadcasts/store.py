@@ -12,8 +12,10 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from pillarbox.broadcasts import content, queries
+from pillarbox.broadcasts import content, queries, watch_queries
 from pillarbox.broadcasts.content import BroadcastContent
+from pillarbox.broadcasts.plans import queries as plan_queries
+from pillarbox.broadcasts.plans.plan import BroadcastPlan
 from pillarbox.broadcasts.prometheus import ENDED
 from pillarbox.broadcasts.queries import JOB_START, Broadcast
 from pillarbox.broadcasts.statuses import Operation, becomes
@@ -48,6 +50,17 @@ REFUSALS: dict[Operation, str] = {
 }
 
 
+class PlanFrozen(Forbidden):
+    """The broadcast has begun, so its plan cannot be changed."""
+
+    def __init__(self) -> None:
+        super().__init__("The plan of a broadcast can be changed only while it is a draft or scheduled.")
+
+
+class NotRunning(Forbidden):
+    """The broadcast is not being sent, or not in the way that the operation needs."""
+
+
 @dataclass(frozen=True, slots=True)
 class Broadcasts:
     """The requests' operations on broadcasts. `wake`, called after the commit, starts jobs that are due."""
@@ -62,9 +75,12 @@ class Broadcasts:
         wanted, scheduled_at = new.broadcast_content(), self._schedule(new.scheduled_at)
         if new.scheduled_at and not new.send:
             raise Invalid("Use `scheduled_at` only with `send`.")
+        plan = None if new.plan is None else new.plan.broadcast_plan()
         await _refer(db, wanted, None)
         stamp = self.ids.stamp()
         await queries.insert(db, Broadcast(stamp.id, wanted, "draft", stamp.at))
+        if plan is not None:
+            await plan_queries.put(db, stamp.id, plan)
         if new.send:
             await self._send(db, caller, stamp.id, wanted, scheduled_at)
         return stamp.id
@@ -88,6 +104,7 @@ class Broadcasts:
         broadcast = await held(db, broadcast_id)
         _allow("delete", broadcast)
         await job_queries.remove(db, broadcast_id)
+        await plan_queries.remove(db, broadcast_id)
         await queries.remove(db, broadcast_id)
 
     async def send(self, db: TeamDb, caller: Caller, broadcast_id: UUID, when: str | None) -> None:
@@ -116,7 +133,37 @@ class Broadcasts:
         name = None if original.name is None else original.name[: LONGEST_NAME - len(COPY)] + COPY
         stamp = self.ids.stamp()
         await queries.insert(db, Broadcast(stamp.id, replace(original, name=name), "draft", stamp.at))
+        if (plan := await plan_queries.get(db, broadcast_id)) is not None:
+            await plan_queries.put(db, stamp.id, plan)
         return stamp.id
+
+    async def plan(self, db: TeamDb, broadcast_id: UUID, plan: BroadcastPlan | None) -> None:
+        """Give a draft, or one that is scheduled, this plan in the place of its own, or none."""
+        broadcast = await held(db, broadcast_id)
+        if becomes("change", broadcast.status) is None:
+            raise PlanFrozen
+        if plan is None:
+            await plan_queries.remove(db, broadcast_id)
+        else:
+            await plan_queries.put(db, broadcast_id, plan)
+
+    async def pause(self, db: TeamDb, broadcast_id: UUID, reason: str) -> None:
+        """Pause a broadcast that is being sent."""
+        if not await watch_queries.pause(db, broadcast_id, reason, self.ids.now()):
+            await found(db, broadcast_id)
+            raise NotRunning("Only broadcasts that are being sent and not paused can be paused.")
+
+    async def resume(self, db: TeamDb, broadcast_id: UUID) -> None:
+        """Resume a broadcast that is paused, by whomever."""
+        if not await watch_queries.resume(db, broadcast_id, self.ids.now()):
+            await found(db, broadcast_id)
+            raise NotRunning("Only broadcasts that are paused can be resumed.")
+
+    async def choose_winner(self, db: TeamDb, broadcast_id: UUID, variant: int) -> None:
+        """End the A/B test of a broadcast: all who are left get this variant."""
+        if not await plan_queries.choose_winner(db, broadcast_id, variant):
+            await found(db, broadcast_id)
+            raise NotRunning("The broadcast has no A/B test that runs with this variant.")
 
     async def _send(
         self,

@@ -15,6 +15,7 @@ import asyncpg
 
 from pillarbox.broadcasts import copy_counts_queries, watch_queries
 from pillarbox.broadcasts.limits import BrakeLimits, reason_to_pause
+from pillarbox.broadcasts.plans.stages import PlanStages
 from pillarbox.broadcasts.prometheus import ENDED, PAUSED
 from pillarbox.broadcasts.queries import JOB_WATCH
 from pillarbox.broadcasts.watch_queries import RunningBroadcast
@@ -37,6 +38,7 @@ class Watch:
         self._pool = pool
         self._ids = ids
         self._limits = limits
+        self._stages = PlanStages(ids, limits)
         self._reached: dict[UUID, UUID] = {}
 
     def handlers(self) -> Mapping[str, Handler]:
@@ -70,6 +72,8 @@ class Watch:
         self._reached[broadcast_id] = waiting
         if running.paused_at is None:
             await self._brake(db, broadcast_id, running)
+            if running.stage not in (None, "rest"):
+                await self._stages.move_on(db, broadcast_id, running)
         return False
 
     async def _brake(self, db: TeamDb, broadcast_id: UUID, running: RunningBroadcast) -> None:

@@ -16,15 +16,17 @@ class RunningBroadcast:
     queued_at: datetime
     paused_at: datetime | None
     resumed_at: datetime | None
+    stage: str | None
 
 
 async def running(db: TeamDb, broadcast_id: UUID) -> RunningBroadcast | None:
     return await db.one(
         RunningBroadcast,
         """
-        SELECT queued_at, paused_at, resumed_at
-          FROM broadcasts
-         WHERE team_id = $1 AND id = $2 AND status = 'queued' AND resolved_at IS NOT NULL
+        SELECT b.queued_at, b.paused_at, b.resumed_at, p.stage
+          FROM broadcasts b
+          LEFT JOIN broadcast_plans p ON p.team_id = b.team_id AND p.broadcast_id = b.id
+         WHERE b.team_id = $1 AND b.id = $2 AND b.status = 'queued' AND b.resolved_at IS NOT NULL
         """,
         broadcast_id,
     )

@@ -668,13 +668,16 @@ CREATE TABLE broadcasts (
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 200);
 CREATE INDEX broadcasts_queued ON broadcasts (team_id, id) WHERE status = 'queued';
 
--- One row for each contact that a broadcast goes to: the guarantee of one copy. It waits while both are null.
+-- One row for each contact that a broadcast goes to: the guarantee of one copy. It waits while email and reason are
+-- null. Who is in the canary has wave 1, who else is in an A/B test 2; `variant` is which content it gets.
 CREATE TABLE broadcast_recipients (
     team_id      uuid NOT NULL,
     broadcast_id uuid NOT NULL,
     contact_id   uuid NOT NULL,
     email_id     uuid,
     skipped_for  text,
+    wave         smallint,
+    variant      smallint,
     PRIMARY KEY (team_id, broadcast_id, contact_id),
     CHECK (email_id IS NULL OR skipped_for IS NULL)
 ) WITH (
@@ -683,6 +686,33 @@ CREATE TABLE broadcast_recipients (
     autovacuum_vacuum_threshold = 1000,
     autovacuum_vacuum_insert_scale_factor = 0.1
 );
+CREATE INDEX broadcast_recipients_waves ON broadcast_recipients (team_id, broadcast_id, wave, contact_id)
+    WHERE wave IS NOT NULL;
+
+-- How slowly a broadcast is sent, and its A/B test, as JSON; and how far that is. `stage` is null before the start.
+CREATE TABLE broadcast_plans (
+    team_id      uuid     NOT NULL,
+    broadcast_id uuid     NOT NULL,
+    plan         json     NOT NULL,
+    stage        text     CHECK (stage IN ('canary', 'checking', 'testing', 'deciding', 'rest')),
+    stage_until  timestamptz,
+    next_at      timestamptz,
+    winner       smallint,
+    PRIMARY KEY (team_id, broadcast_id)
+) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 200);
+
+-- The variants of an A/B test. What is null is the broadcast's; `content_id` is what their copies share.
+CREATE TABLE broadcast_variants (
+    team_id      uuid     NOT NULL,
+    broadcast_id uuid     NOT NULL,
+    number       smallint NOT NULL CHECK (number BETWEEN 1 AND 4),
+    subject      text,
+    preview_text text,
+    html         text,
+    text         text,
+    content_id   uuid,
+    PRIMARY KEY (team_id, broadcast_id, number)
+) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 200);
 
 -- `version` is the newest of its graphs. `enabled_at` is since when it starts runs. `epoch` grows when its runs are
 -- to end: one that is still running with an older epoch is cancelled. A deleted one stays until its runs are gone.

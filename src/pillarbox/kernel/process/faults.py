@@ -49,6 +49,7 @@ POINTS: Final[Mapping[str, str]] = {
     "broadcast.snapshot": "the recipients of a broadcast are written, nothing is committed",
     "broadcast.copies_written": "copies of a broadcast with their work are written, nothing is committed",
     "broadcast.copies_committed": "copies are committed and leased to this process, its engine has none",
+    "broadcast.winner_chosen": "the winner of an A/B test is committed, and nothing else has happened",
     "events.before_commit": "events of teams are written with their jobs, nothing is committed",
     "events.after_commit": "events are committed, nobody was answered",
     "events.told": "what follows from an event is written, nothing is committed",

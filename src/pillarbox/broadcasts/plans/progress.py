@@ -1,0 +1,47 @@
+"""How far a broadcast is."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from pillarbox.broadcasts import copy_counts_queries, overview_queries
+from pillarbox.broadcasts.copy_counts_queries import NO_COPIES
+from pillarbox.broadcasts.plans import queries
+from pillarbox.broadcasts.plans.plan import decode
+from pillarbox.broadcasts.plans.wire import BroadcastProgress, ShownFigures
+from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.wire.instants import database_style
+from pillarbox.kernel.wire.problems import NotFound
+from pillarbox.kernel.wire.shapes import from_row
+
+
+async def of(db: TeamDb, broadcast_id: UUID) -> BroadcastProgress:
+    """Return how far the broadcast is, or raise a 404."""
+    overview = await overview_queries.one(db, broadcast_id)
+    if overview is None:
+        raise NotFound("Broadcast")
+    counts = NO_COPIES
+    if overview.queued_at is not None and overview.status not in ("draft", "scheduled"):
+        counts = await copy_counts_queries.since_start(db, broadcast_id, overview.queued_at)
+    reached = await queries.progress(db, broadcast_id)
+    stage = None if reached is None else reached.stage
+    has_test = reached is not None and stage is not None and decode(reached.plan).test is not None
+    figures = await queries.figures(db, broadcast_id) if has_test else []
+    is_running = overview.status == "queued" and reached is not None
+    until, due = (reached.stage_until, reached.next_at) if is_running and reached else (None, None)
+    return from_row(
+        BroadcastProgress,
+        counts,
+        object="broadcast_progress",
+        broadcast_id=broadcast_id,
+        status=overview.status,
+        stage=stage,
+        stage_until=None if until is None else database_style(until),
+        next_at=None if due is None else database_style(due),
+        paused_at=None if overview.paused_at is None else database_style(overview.paused_at),
+        reason=overview.paused_for or overview.failed_for,
+        recipients=overview.recipients,
+        copies=counts.received,
+        winner=None if reached is None else reached.winner,
+        variants=[from_row(ShownFigures, one, variant=one.number) for one in figures],
+    )
