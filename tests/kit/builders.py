@@ -7,7 +7,7 @@ What a test needs to know about a route stands in the tables here; a route that 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, Final
 from uuid import UUID, uuid4
 
 from kit.automation_rows import an_automation, chain, sleeping_runs, step
@@ -394,7 +394,7 @@ ROUTE_BUILDERS: dict[str, Callable[[Team, Made], Awaitable[str]]] = {
     "/broadcasts/{broadcast_id}/plan": a_broadcast_with_a_plan,
     "/broadcasts/{broadcast_id}/progress": a_broadcast_under_test,
     "/broadcasts/{broadcast_id}/winner": a_broadcast_under_test,
-    "/broadcasts/{broadcast_id}/pause": a_broadcast_with_clicks,
+    "/broadcasts/{broadcast_id}/pause": a_broadcast_under_test,
     "/broadcasts/{broadcast_id}/resume": a_paused_broadcast,
     "/automations/{automation_id}/runs": an_automation_with_a_run,
     "/inboxes/{inbox}/threads": an_inbox_with_a_thread,
