@@ -19,7 +19,7 @@ from kit.manual_world import clock_of, manual_world, parsed, relayed_world, run_
 from kit.tracking import URL, Reader, hrefs, html_of, pixels, tracks
 from kit.world import Team, World
 from pillarbox.broadcasts.plans.plan import SendingHours, copies_at_once, gap_after, next_quarter
-from pillarbox.broadcasts.plans.queries import VariantFigures
+from pillarbox.broadcasts.plans.queries import VariantCounts
 from pillarbox.broadcasts.plans.stages import winner_of
 from pillarbox.emails.integrity.reconcile import reconcile
 
@@ -210,8 +210,8 @@ async def test_an_ab_test_has_a_winner_that_the_others_get(database_url: str, tm
 
 
 def test_the_winner_is_the_best_rate() -> None:
-    def one(number: int, copies: int, opened: int, clicked: int) -> VariantFigures:
-        return VariantFigures(
+    def one(number: int, copies: int, opened: int, clicked: int) -> VariantCounts:
+        return VariantCounts(
             number=number, copies=copies, sent=copies, opened=opened, clicked=clicked, opened_by_machine=0
         )
 

@@ -19,7 +19,7 @@ from pillarbox.broadcasts import copying_queries as queries
 from pillarbox.broadcasts.copying_queries import Property, SendingBroadcast, WaitingRecipient
 from pillarbox.broadcasts.plans import queries as plan_queries
 from pillarbox.broadcasts.plans.plan import gap_after
-from pillarbox.broadcasts.sending import FIRST, CopyGroup, Sending, SendingKey, decoded_properties
+from pillarbox.broadcasts.sending import FIRST, BroadcastSending, CopyGroup, SendingKey, decoded_properties
 from pillarbox.delivery.copies import CopyKey, CopyStatus, CopyVerdict, Held
 from pillarbox.delivery.items import Item
 from pillarbox.emails.broadcast_copies.loading import SharedBy
@@ -84,7 +84,7 @@ class CopyMaker:
         except Problem:
             return ()
         now = self._clock.now()
-        ready = [Sending.of(one) for one in await queries.ready(self._pool, now - OTHER_RELEASE)]
+        ready = [BroadcastSending.of(one) for one in await queries.ready(self._pool, now - OTHER_RELEASE)]
         self._cursors = {one.key: self._cursors.get(one.key, FIRST) for one in ready}
         self._rests_until = {one.key: self._rests_until.get(one.key, NEVER) for one in ready}
         self._fruitful &= self._cursors.keys()
@@ -98,7 +98,7 @@ class CopyMaker:
                 return items
         return ()
 
-    async def _tried(self, sending: Sending, limit: int) -> list[Item] | None:
+    async def _tried(self, sending: BroadcastSending, limit: int) -> list[Item] | None:
         """Return copies of this broadcast, or None. A failure to make them is logged and does not stop other
         broadcasts."""
         if self._clock.boottime() < self._rests_until[sending.key]:
@@ -112,7 +112,7 @@ class CopyMaker:
             self._rests_until[sending.key] = self._clock.boottime() + BROKEN
             return None
 
-    async def _some(self, sending: Sending, limit: int) -> list[Item] | None:
+    async def _some(self, sending: BroadcastSending, limit: int) -> list[Item] | None:
         """Return copies of this broadcast; None where none of its recipients is free, or after many whose
         hours are not now."""
         now = self._clock.boottime()
@@ -134,7 +134,7 @@ class CopyMaker:
                     return None
         return None
 
-    async def _take(self, sending: Sending, limit: int) -> tuple[list[Item], int | None]:
+    async def _take(self, sending: BroadcastSending, limit: int) -> tuple[list[Item], int | None]:
         """Return the copies of the next waiting recipients, and how many recipients were looked at; None
         where another process makes the copies that are due."""
         items: list[Item] = []
@@ -146,7 +146,7 @@ class CopyMaker:
             raise
         return items, found
 
-    async def _written(self, sending: Sending, limit: int, items: list[Item]) -> int | None:
+    async def _written(self, sending: BroadcastSending, limit: int, items: list[Item]) -> int | None:
         """Write the copies and add them to the items; returns how many recipients were looked at."""
         broadcast = sending.row
         async with transaction(self._pool) as conn:
@@ -163,7 +163,7 @@ class CopyMaker:
         self._cursors[sending.key] = batch.last
         return batch.looked_at
 
-    async def _stored(self, conn: Connection, sending: Sending, group: CopyGroup) -> list[Item]:
+    async def _stored(self, conn: Connection, sending: BroadcastSending, group: CopyGroup) -> list[Item]:
         """Store the copies of recipients that get the same content."""
         broadcast, shared = sending.row, _shared(sending.row, group.content_id)
         needed = await self._making.needed(conn, shared)

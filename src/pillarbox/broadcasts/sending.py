@@ -1,4 +1,4 @@
-"""Which recipients of a broadcast get their copies next: the next ones that wait, or those that its plan
+"""The recipients of a broadcast whose copies are made next: the next ones that wait, or those that its plan
 allows."""
 
 from __future__ import annotations
@@ -57,14 +57,14 @@ class RecipientBatch(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Sending:
+class BroadcastSending:
     """A broadcast whose copies are made now, with its plan."""
 
     row: SendingBroadcast
     plan: SendingPlan
 
     @classmethod
-    def of(cls, row: SendingBroadcast) -> Sending:
+    def of(cls, row: SendingBroadcast) -> BroadcastSending:
         return cls(row, NO_PLAN if row.plan is None else decode(row.plan))
 
     @property

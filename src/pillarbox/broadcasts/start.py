@@ -18,10 +18,10 @@ import asyncpg
 
 from pillarbox.broadcasts import queries, start_queries
 from pillarbox.broadcasts.content import BroadcastContent, hindrance
-from pillarbox.broadcasts.plans import beginning
+from pillarbox.broadcasts.plans import plan_start
 from pillarbox.broadcasts.plans import queries as plan_queries
-from pillarbox.broadcasts.plans.beginning import frozen
 from pillarbox.broadcasts.plans.plan import BroadcastPlan
+from pillarbox.broadcasts.plans.plan_start import frozen
 from pillarbox.broadcasts.prometheus import ENDED, RECIPIENTS
 from pillarbox.broadcasts.queries import JOB_START, JOB_WATCH
 from pillarbox.broadcasts.start_queries import BegunElsewhere, StartingBroadcast, StartSnapshot
@@ -149,7 +149,7 @@ class BroadcastStart:
             await job_queries.restart(db, self.ids.new(), JOB_WATCH, broadcast_id, now, now)
             await shared_content.insert(db, frozen(stamp, content))
             if plan is not None:
-                await beginning.begin(
+                await plan_start.begin(
                     db,
                     self.ids,
                     broadcast_id,

@@ -17,7 +17,7 @@ from pillarbox.broadcasts.content import (
     MOST_SUBJECT,
     BroadcastContent,
 )
-from pillarbox.broadcasts.plans.wire import GivenPlan
+from pillarbox.broadcasts.plans.wire import NewPlan
 from pillarbox.broadcasts.queries import Broadcast, ListedBroadcast
 from pillarbox.broadcasts.statuses import Status
 from pillarbox.emails.wire import When
@@ -56,7 +56,7 @@ class NewBroadcast(Struct, kw_only=True):
     topic_id: Topic | None = None
     send: bool = False
     scheduled_at: When | None = None
-    plan: GivenPlan | None = None
+    plan: NewPlan | None = None
 
     def broadcast_content(self) -> BroadcastContent:
         return BroadcastContent(

@@ -4,5 +4,6 @@ A plan belongs to a draft. From the start on it has a stage, and some recipients
 canary, 2 the rest of the test, none all others. A stage ends when nobody of its wave waits. Each move from
 one stage to the next is one guarded update, made by the job that watches the broadcast.
 
-Begin with `plan.py`, then `beginning.py` and `stages.py`. `copying.py` of the slice keeps the pace.
+Begin with `plan.py`, then `plan_start.py` and `stages.py`. `broadcasts/sending.py` says whose copies are made
+next.
 """

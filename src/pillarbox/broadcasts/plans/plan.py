@@ -1,4 +1,4 @@
-"""What a plan says: when and how fast copies are made, and which variants are tried (broadcasts.md
+"""A plan: when and how fast copies are made, and which variants are tried (broadcasts.md
 section 11)."""
 
 from __future__ import annotations

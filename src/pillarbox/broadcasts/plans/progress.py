@@ -1,4 +1,4 @@
-"""How far a broadcast is."""
+"""The progress of a broadcast, and its audience before it is sent."""
 
 from __future__ import annotations
 
@@ -6,16 +6,18 @@ from uuid import UUID
 
 from pillarbox.broadcasts import copy_counts_queries, overview_queries
 from pillarbox.broadcasts.copy_counts_queries import NO_COPIES
-from pillarbox.broadcasts.plans import queries
+from pillarbox.broadcasts.plans import audience_queries, queries
+from pillarbox.broadcasts.plans.audience_queries import AudienceCounts
 from pillarbox.broadcasts.plans.plan import decode
-from pillarbox.broadcasts.plans.wire import BroadcastProgress, ShownFigures
+from pillarbox.broadcasts.plans.wire import BroadcastAudience, BroadcastProgress, ShownVariantCounts
+from pillarbox.broadcasts.store import found
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.instants import database_style
 from pillarbox.kernel.wire.problems import NotFound
 from pillarbox.kernel.wire.shapes import from_row
 
 
-async def of(db: TeamDb, broadcast_id: UUID) -> BroadcastProgress:
+async def progress_of(db: TeamDb, broadcast_id: UUID) -> BroadcastProgress:
     """Return how far the broadcast is, or raise a 404."""
     overview = await overview_queries.one(db, broadcast_id)
     if overview is None:
@@ -43,5 +45,21 @@ async def of(db: TeamDb, broadcast_id: UUID) -> BroadcastProgress:
         recipients=overview.recipients,
         copies=counts.received,
         winner=None if reached is None else reached.winner,
-        variants=[from_row(ShownFigures, one, variant=one.number) for one in figures],
+        variants=[from_row(ShownVariantCounts, one, variant=one.number) for one in figures],
+    )
+
+
+async def audience_of(db: TeamDb, broadcast_id: UUID) -> BroadcastAudience:
+    """Count the audience of a broadcast as it is now, or raise a 404."""
+    content = (await found(db, broadcast_id)).content
+    counts = AudienceCounts(members=0, unsubscribed=0, topic_opt_out=0, suppressed=0)
+    if content.segment_id is not None:
+        counts = await audience_queries.count(db, content.segment_id, content.topic_id)
+    left_out = counts.unsubscribed + counts.topic_opt_out + counts.suppressed
+    return from_row(
+        BroadcastAudience,
+        counts,
+        object="broadcast_audience",
+        broadcast_id=broadcast_id,
+        recipients=counts.members - left_out,
     )

@@ -13,7 +13,7 @@ from pillarbox.kernel.postgres.database import Connection, TeamDb
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanProgress:
-    """How far a plan is. `winner` is the variant that all who are left get."""
+    """The progress of a plan. `winner` is the variant that all who are left get."""
 
     plan: str
     stage: str | None
@@ -105,7 +105,7 @@ SAMPLE: Final = """
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampleSizes:
-    """How many recipients are in the canary and in the test, and how many variants there are."""
+    """The numbers of recipients in the canary and in the test, and how many variants there are."""
 
     canary: int
     test: int
@@ -241,8 +241,8 @@ async def choose_winner(db: TeamDb, broadcast_id: UUID, number: int) -> bool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class VariantFigures:
-    """What became of the copies of a variant in the test, by their rows. Opens and clicks are those of
+class VariantCounts:
+    """The copies of a variant in the test, counted by their rows. Opens and clicks are those of
     people; `opened_by_machine` counts copies that only programs opened."""
 
     number: int
@@ -278,9 +278,9 @@ FIGURES: Final = """
 """
 
 
-async def figures(db: TeamDb, broadcast_id: UUID) -> list[VariantFigures]:
+async def figures(db: TeamDb, broadcast_id: UUID) -> list[VariantCounts]:
     """Return the figures of each variant, of the recipients of the test alone."""
-    return await db.all(VariantFigures, FIGURES, broadcast_id)
+    return await db.all(VariantCounts, FIGURES, broadcast_id)
 
 
 # Copies -------------------------------------------------------------------------------------------

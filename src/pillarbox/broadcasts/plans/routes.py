@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pillarbox.broadcasts.plans import audience, progress, queries, wire
+from pillarbox.broadcasts.plans import progress, queries, wire
 from pillarbox.broadcasts.store import Broadcasts, found
 from pillarbox.broadcasts.wire import BroadcastRef
 from pillarbox.kernel.http.request import Reply, Request
@@ -27,13 +27,13 @@ async def show(request: Request, db: TeamDb) -> Reply[wire.ShownPlan]:
     "PUT",
     "/broadcasts/{broadcast_id}/plan",
     needs=Access.FULL,
-    body=wire.GivenPlan,
+    body=wire.NewPlan,
     limit=MOST_BODY,
     problems=(403,),
     summary="Set the plan of a broadcast",
 )
 async def update(request: Request, db: TeamDb) -> Reply[wire.ShownPlan]:
-    plan = parse(wire.GivenPlan, request.json()).broadcast_plan()
+    plan = parse(wire.NewPlan, request.json()).broadcast_plan()
     broadcast_id = request.uuid("broadcast_id")
     await request.use(Broadcasts).plan(db, broadcast_id, plan)
     return Reply(wire.shown_plan(broadcast_id, plan))
@@ -87,7 +87,7 @@ async def choose(request: Request, db: TeamDb) -> Reply[BroadcastRef]:
     summary="Retrieve how far a broadcast is",
 )
 async def report(request: Request, db: TeamDb) -> Reply[wire.BroadcastProgress]:
-    return Reply(await progress.of(db, request.uuid("broadcast_id")))
+    return Reply(await progress.progress_of(db, request.uuid("broadcast_id")))
 
 
 @route(
@@ -97,4 +97,4 @@ async def report(request: Request, db: TeamDb) -> Reply[wire.BroadcastProgress]:
     summary="Count who would get a broadcast",
 )
 async def count(request: Request, db: TeamDb) -> Reply[wire.BroadcastAudience]:
-    return Reply(await audience.of(db, request.uuid("broadcast_id")))
+    return Reply(await progress.audience_of(db, request.uuid("broadcast_id")))

@@ -1,4 +1,4 @@
-"""How a broadcast with a plan goes from stage to stage. Each move is one guarded update, so it happens once
+"""The way of a broadcast with a plan from stage to stage. Each move is one guarded update, so it happens once
 whoever makes it."""
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pillarbox.broadcasts.copy_counts_queries import CopyCounts
 from pillarbox.broadcasts.limits import BrakeLimits, reason_to_pause
 from pillarbox.broadcasts.plans import queries
 from pillarbox.broadcasts.plans.plan import CANARY, MINUTE, TEST, SendingPlan, WinnerBy, decode
-from pillarbox.broadcasts.plans.queries import PlanProgress, VariantFigures
+from pillarbox.broadcasts.plans.queries import PlanProgress, VariantCounts
 from pillarbox.broadcasts.prometheus import PAUSED
 from pillarbox.broadcasts.watch_queries import RunningBroadcast
 from pillarbox.kernel.ids import Ids
@@ -103,13 +103,13 @@ def has_outcomes(counts: CopyCounts) -> bool:
     return 2 * (counts.delivered + counts.bounced + counts.suppressed + counts.failed) >= counts.received
 
 
-def winner_of(figures: Sequence[VariantFigures], winner_by: WinnerBy) -> int:
+def winner_of(figures: Sequence[VariantCounts], winner_by: WinnerBy) -> int:
     """Return the variant with the best rate. Of equal ones the other rate decides, then the order."""
 
-    def rank(one: VariantFigures) -> tuple[Fraction, Fraction, int]:
-        opens = Fraction(one.opened, max(one.copies, 1))
-        clicks = Fraction(one.clicked, max(one.copies, 1))
+    def rank(counts: VariantCounts) -> tuple[Fraction, Fraction, int]:
+        opens = Fraction(counts.opened, max(counts.copies, 1))
+        clicks = Fraction(counts.clicked, max(counts.copies, 1))
         first, second = (opens, clicks) if winner_by == "opens" else (clicks, opens)
-        return first, second, -one.number
+        return first, second, -counts.number
 
     return max(figures, key=rank).number

@@ -56,13 +56,13 @@ Reason = Annotated[str, Meta(min_length=1, max_length=MOST_REASON)]
 ShownStage = Annotated[str, shown_as(PlanStage)]
 
 
-class GivenCanary(Struct, kw_only=True):
+class NewPlanCanary(Struct, kw_only=True):
     percent: CanaryPercent
     minutes: Minutes
 
 
-class GivenHours(Struct, kw_only=True):
-    """From `start` up to `end`, in the zone of the contact's `property` where it names one."""
+class NewPlanHours(Struct, kw_only=True):
+    """The hours from `start` up to `end`, in the zone of the contact's `property` where it names one."""
 
     start: Annotated[int, Meta(ge=0, le=23)]
     end: Annotated[int, Meta(ge=1, le=24)]
@@ -70,8 +70,8 @@ class GivenHours(Struct, kw_only=True):
     property: ZoneProperty | None = None
 
 
-class GivenVariant(Struct, kw_only=True):
-    """What is absent is the broadcast's; bodies go together."""
+class NewPlanVariant(Struct, kw_only=True):
+    """A variant: what is absent is the broadcast's; bodies go together."""
 
     subject: VariantSubject | None = None
     preview_text: VariantPreview | None = None
@@ -79,20 +79,20 @@ class GivenVariant(Struct, kw_only=True):
     text: VariantBody | None = None
 
 
-class GivenTest(Struct, kw_only=True):
-    variants: Annotated[list[GivenVariant], Meta(min_length=FEWEST_VARIANTS, max_length=MOST_VARIANTS)]
+class NewPlanTest(Struct, kw_only=True):
+    variants: Annotated[list[NewPlanVariant], Meta(min_length=FEWEST_VARIANTS, max_length=MOST_VARIANTS)]
     percent: Percent
     winner_by: WinnerBy
     minutes: Minutes
 
 
-class GivenPlan(Struct, kw_only=True):
-    """How slowly a broadcast is sent, and its A/B test. What is absent is not wanted."""
+class NewPlan(Struct, kw_only=True):
+    """The pace of a broadcast, and its A/B test. What is absent is not wanted."""
 
-    canary: GivenCanary | None = None
+    canary: NewPlanCanary | None = None
     per_hour: PerHour | None = None
-    hours: GivenHours | None = None
-    ab_test: GivenTest | None = None
+    hours: NewPlanHours | None = None
+    ab_test: NewPlanTest | None = None
 
     def broadcast_plan(self) -> BroadcastPlan | None:
         """Return the plan, None where nothing is wanted; raise a 422 where its parts do not fit."""
@@ -156,8 +156,8 @@ class ShownPlan(Struct, kw_only=True):
     ab_test: ShownTest | None
 
 
-class ShownFigures(Struct, kw_only=True):
-    """Of the recipients of the test alone; opens and clicks are those of people."""
+class ShownVariantCounts(Struct, kw_only=True):
+    """The recipients of the test alone; opens and clicks are those of people."""
 
     variant: int
     copies: int
@@ -188,11 +188,12 @@ class BroadcastProgress(Struct, kw_only=True):
     clicked: int
     unsubscribed: int
     winner: int | None
-    variants: list[ShownFigures]
+    variants: list[ShownVariantCounts]
 
 
 class BroadcastAudience(Struct, kw_only=True):
-    """How many get the broadcast if it is sent now, and who does not and why; each is counted once."""
+    """The number of contacts that get the broadcast if it is sent now, and of those who do not; each is
+    counted once."""
 
     object: Literal["broadcast_audience"]
     broadcast_id: UUID
@@ -241,15 +242,15 @@ def _shown_variant(variant: PlanVariant) -> ShownVariant:
     )
 
 
-def _hours(hours: GivenHours) -> SendingHours:
+def _hours(hours: NewPlanHours) -> SendingHours:
     return SendingHours(start=hours.start, end=hours.end, time_zone=hours.time_zone, property=hours.property)
 
 
-def _test(test: GivenTest) -> PlanTest:
+def _test(test: NewPlanTest) -> PlanTest:
     return PlanTest(percent=test.percent, minutes=test.minutes, winner_by=test.winner_by)
 
 
-def _variants(variants: Sequence[GivenVariant]) -> list[PlanVariant]:
+def _variants(variants: Sequence[NewPlanVariant]) -> list[PlanVariant]:
     return [
         PlanVariant(
             number=place + 1,

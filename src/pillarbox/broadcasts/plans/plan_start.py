@@ -1,4 +1,4 @@
-"""How the plan of a broadcast begins, in the transaction that writes its recipients."""
+"""The start of a plan, in the transaction that writes its recipients."""
 
 from __future__ import annotations
 
