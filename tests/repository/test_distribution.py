@@ -29,6 +29,7 @@ STAYS = (
     | {
         "backups",
         "examinations",
+        "engagement_progress",
         "provider_progress",
         "restored",
         "link_keys",

@@ -102,6 +102,7 @@ NOT_PREPARED = {
 
 PIECES = {
     "backup/queries.py": "counts the rows of tables that the catalogue names",
+    "contacts/conditions/queries.py": "asks several conditions of one contact in one statement",
     "demo/team_queries.py": "goes through the tables that the catalogue names",
     "kernel/postgres/combined_statement.py": "makes one statement of several whole ones",
     "kernel/postgres/embedded.py": "CREATE DATABASE takes no parameter",

@@ -14,9 +14,10 @@ from pillarbox.automations.graphs.graph import (
     SendEmailStep,
 )
 from pillarbox.contact_properties.definitions import definitions
+from pillarbox.contacts.store import MembersByConditions
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.problems import Invalid
-from pillarbox.segments.lookup import present
+from pillarbox.segments.lookup import present, with_conditions
 from pillarbox.templates.published import published
 from pillarbox.topics.lookup import live
 
@@ -38,6 +39,7 @@ async def check_references(db: TeamDb, graph: Graph) -> None:
     topics = await live(db, {one.topic_id for _, one in sending if one.topic_id is not None})
     adding = {one.segment_id for _, one in _doing(graph, AddToSegment)}
     segments = await present(db, adding)
+    by_conditions = await with_conditions(db, adding)
     is_changing = any(one.properties for _, one in _doing(graph, ContactUpdate))
     properties = {one.key for one in await definitions(db)} if is_changing else set[str]()
     for step in graph.steps:
@@ -52,6 +54,8 @@ async def check_references(db: TeamDb, graph: Graph) -> None:
                     raise StepNotReady(step, f"There is no topic `{mail.topic_id}`.")
             case AddToSegment() as adding_to if adding_to.segment_id not in segments:
                 raise StepNotReady(step, f"There is no segment `{adding_to.segment_id}`.")
+            case AddToSegment() as adding_to if adding_to.segment_id in by_conditions:
+                raise StepNotReady(step, MembersByConditions().message)
             case ContactUpdate() as change:
                 for key, _ in change.properties or ():
                     if key not in properties:

@@ -25,6 +25,7 @@ from pillarbox.broadcasts.plans.plan_start import frozen
 from pillarbox.broadcasts.prometheus import ENDED, RECIPIENTS
 from pillarbox.broadcasts.queries import JOB_START, JOB_WATCH
 from pillarbox.broadcasts.start_queries import BegunElsewhere, StartingBroadcast, StartSnapshot
+from pillarbox.contacts.conditions.membership import filter_of
 from pillarbox.domains.senders import SenderDomain
 from pillarbox.emails.broadcast_copies import shared_content
 from pillarbox.emails.permitted_senders import PermittedSenders
@@ -129,7 +130,10 @@ class BroadcastStart:
         plan: BroadcastPlan | None,
         domain: SenderDomain | None,
     ) -> int:
-        count = await start_queries.snapshot(db, broadcast_id, starting)
+        by_conditions = None
+        if starting.segment_id is not None:
+            by_conditions = await filter_of(db, starting.segment_id, starting.queued_at)
+        count = await start_queries.snapshot(db, broadcast_id, starting, by_conditions)
         await faults.point("broadcast.snapshot")
         if not count and not await self._segment_exists(db, starting.segment_id):
             raise _CannotRunError(SEGMENT_GONE)

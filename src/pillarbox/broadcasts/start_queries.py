@@ -9,6 +9,8 @@ from uuid import UUID
 
 import asyncpg
 
+from pillarbox.contacts.conditions.compiling import filled
+from pillarbox.contacts.conditions.filtering import ContactFilter, compiled_filter
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.people.roles import ACTING_ROLES
 
@@ -42,6 +44,36 @@ SNAPSHOT_OF_TOPIC: Final = """
                     'opt_out') = 'opt_in'
        AND EXISTS (SELECT FROM segments s WHERE s.team_id = $1 AND s.id = $3)
      ORDER BY m.contact_id
+"""
+
+
+# Whoever fits the conditions of the segment when the broadcast begins.
+SNAPSHOT_BY_CONDITIONS: Final = """
+    INSERT INTO broadcast_recipients (team_id, broadcast_id, contact_id)
+    SELECT $1, $2, c.id
+      FROM contacts c /* joins */
+     WHERE c.team_id = $1 AND NOT c.unsubscribed
+       AND (SELECT s.id FROM segments s WHERE s.team_id = $1 AND s.id = $3) IS NOT NULL /* conditions */
+     ORDER BY c.id
+"""
+
+SNAPSHOT_OF_TOPIC_BY_CONDITIONS: Final = """
+    INSERT INTO broadcast_recipients (team_id, broadcast_id, contact_id)
+    SELECT $1, $2, c.id
+      FROM contacts c
+      LEFT JOIN topic_choices t ON t.team_id = $1 AND t.contact_id = c.id AND t.topic_id = $4 /* joins */
+     WHERE c.team_id = $1 AND NOT c.unsubscribed
+       AND coalesce(t.subscription,
+                    (SELECT d.default_subscription FROM topics d WHERE d.team_id = $1 AND d.id = $4),
+                    'opt_out') = 'opt_in'
+       AND (SELECT s.id FROM segments s WHERE s.team_id = $1 AND s.id = $3) IS NOT NULL /* conditions */
+     ORDER BY c.id
+"""
+
+# For a statement over all contacts: a session of an engine goes from keys to rows.
+SET_BASED: Final = """
+    SELECT set_config('enable_seqscan', 'on', true), set_config('enable_hashjoin', 'on', true),
+           set_config('enable_mergejoin', 'on', true), set_config('plan_cache_mode', 'auto', true)
 """
 
 
@@ -127,16 +159,24 @@ async def is_key_active(db: TeamDb, broadcast_id: UUID) -> bool:
     return found is True
 
 
-async def snapshot(db: TeamDb, broadcast_id: UUID, starting: StartingBroadcast) -> int:
+async def snapshot(
+    db: TeamDb, broadcast_id: UUID, starting: StartingBroadcast, by_conditions: ContactFilter | None
+) -> int:
     """Store a row for each contact that gets the broadcast; return how many. The segment exists for all of
-    them or for none."""
-    args = (db.team_id, broadcast_id, starting.segment_id, starting.queued_at)
-    conn, topic_id = db.connection, starting.topic_id
+    them or for none. With `by_conditions` those who fit it are in the segment."""
+    args: list[object] = [db.team_id, broadcast_id, starting.segment_id]
+    args += [starting.queued_at] if by_conditions is None else []
+    args += [] if starting.topic_id is None else [starting.topic_id]
+    if by_conditions is None:
+        statement = SNAPSHOT if starting.topic_id is None else SNAPSHOT_OF_TOPIC
+    else:
+        found = await compiled_filter(db, by_conditions, len(args) + 1)
+        statement = SNAPSHOT_BY_CONDITIONS if starting.topic_id is None else SNAPSHOT_OF_TOPIC_BY_CONDITIONS
+        statement = filled(statement, found)
+        args += found.args
+        await db.connection.execute(SET_BASED)
     try:
-        if topic_id is None:
-            done = await conn.execute(SNAPSHOT, *args, timeout=SNAPSHOT_SECONDS)
-        else:
-            done = await conn.execute(SNAPSHOT_OF_TOPIC, *args, topic_id, timeout=SNAPSHOT_SECONDS)
+        done = await db.connection.execute(statement, *args, timeout=SNAPSHOT_SECONDS)
     except asyncpg.UniqueViolationError as clash:
         if clash.constraint_name != "broadcast_recipients_pkey":
             raise

@@ -8,7 +8,7 @@ them. In a transaction that does both, definitions are held before a contact is 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Final, NamedTuple
 
@@ -43,6 +43,11 @@ NO_VALUES: Final = Values()
 async def definitions(db: TeamDb) -> list[PropertyDefinition]:
     """Return the properties of the team, the newest first."""
     return await every_row(partial(queries.page, db))
+
+
+async def named(db: TeamDb, keys: Sequence[str]) -> list[PropertyDefinition]:
+    """Return the definitions of those of these keys that have one."""
+    return await queries.named(db, keys)
 
 
 async def fallbacks(db: TeamDb) -> dict[str, Any]:
@@ -96,4 +101,13 @@ def wrong(value: object, kind: str) -> str | None:
     return None
 
 
-__all__ = ["PropertyDefinition", "Values", "definitions", "fallbacks", "refuse", "values_of", "wrong"]
+__all__ = [
+    "PropertyDefinition",
+    "Values",
+    "definitions",
+    "fallbacks",
+    "named",
+    "refuse",
+    "values_of",
+    "wrong",
+]

@@ -17,6 +17,26 @@ INVARIANTS: tuple[Invariant, ...] = (
         """,
     ),
     Invariant(
+        "engagement_without_contact",
+        "Engagement is kept of {contact_id}, which is no contact.",
+        """
+        SELECT g.team_id, g.contact_id
+          FROM contact_engagement g
+         WHERE NOT EXISTS (SELECT FROM contacts c WHERE c.team_id = g.team_id AND c.id = g.contact_id)
+         LIMIT $1
+        """,
+    ),
+    Invariant(
+        "event_without_contact",
+        "The event {name} is kept of {contact_id}, which is no contact.",
+        """
+        SELECT e.team_id, e.name, e.contact_id
+          FROM contact_events e
+         WHERE NOT EXISTS (SELECT FROM contacts c WHERE c.team_id = e.team_id AND c.id = e.contact_id)
+         LIMIT $1
+        """,
+    ),
+    Invariant(
         "choice_without_contact",
         "A choice of the topic {topic_id} is that of {contact_id}, which is no contact.",
         """

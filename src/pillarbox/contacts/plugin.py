@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pillarbox.contacts import routes
+from pillarbox.contacts.engagement.counting import EngagementCounting, engagement_periodic
 from pillarbox.contacts.event_data import SHAPES
 from pillarbox.contacts.imports import routes as import_routes
 from pillarbox.contacts.imports.files import DETAIL_KEPT, ImportRetention
@@ -51,6 +52,7 @@ SLICE = Slice(
             lambda kit: kit.need(ImportRetention).periodic(),
         )
     ],
+    periodic=lambda kit: engagement_periodic(EngagementCounting(kit.pool, kit.clock)),
     invariants=(*INVARIANTS, *IMPORT_INVARIANTS),
     webhook_shapes=SHAPES,
 )

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from datetime import datetime
 from functools import partial
 from typing import Final
 from uuid import UUID
 
 from pillarbox.contacts import list_queries, queries, wire
+from pillarbox.contacts.conditions import membership
+from pillarbox.contacts.conditions import queries as condition_queries
 from pillarbox.contacts.list_queries import ListedContact
 from pillarbox.contacts.queries import ContactWithProperties
 from pillarbox.kernel.postgres.database import TeamDb
@@ -28,9 +31,14 @@ async def shown(db: TeamDb, contact_id: UUID) -> wire.FullContact:
 
 
 async def contact_list(
-    db: TeamDb, page: Page, segment_id: UUID | None = None
+    db: TeamDb, page: Page, now: datetime, segment_id: UUID | None = None
 ) -> ListOf[wire.ContactItem] | bytes | AsyncIterator[bytes]:
-    """Return the body of a list of contacts: of all of them, or of the members of a segment."""
+    """Return the body of a list of contacts: of all of them, or of those who are in a segment."""
+    by_conditions = None if segment_id is None else await membership.filter_of(db, segment_id, now)
+    if by_conditions is not None:
+        if page.limit is None:
+            return await encoded(partial(condition_queries.encoded, db, by_conditions, BLOCK), page)
+        return envelope(await condition_queries.page(db, by_conditions, page), page, item)
     if page.limit is None:
         return await encoded(partial(list_queries.encoded, db, segment_id, BLOCK), page)
     if segment_id is None:

@@ -6,6 +6,7 @@ from functools import partial
 from uuid import UUID
 
 from pillarbox.contacts import queries, segment_queries, topic_queries, wire
+from pillarbox.contacts.conditions import membership
 from pillarbox.contacts.reading import contact_list, shown
 from pillarbox.contacts.store import Contacts, find
 from pillarbox.kernel.http.request import Reply, Request
@@ -42,7 +43,7 @@ async def index(request: Request, db: TeamDb) -> Reply[ListOf[wire.ContactItem]]
     segment_id = _segment(request)
     if segment_id is not None and not await segment_queries.exists(db, segment_id):
         raise NotFound("Segment")
-    return Reply(await contact_list(db, page, segment_id))
+    return Reply(await contact_list(db, page, request.at, segment_id))
 
 
 @route("GET", "/contacts/{contact}", needs=Access.FULL, summary="Retrieve a contact")
@@ -81,7 +82,7 @@ async def segments(request: Request, db: TeamDb) -> Reply[ListOf[wire.ContactsSe
     contact_id = await find(db, request.param("contact"))
     return Reply(
         await listed(
-            partial(segment_queries.page, db, contact_id),
+            partial(membership.segments_page, db, contact_id, request.at),
             page,
             lambda one: wire.ContactsSegmentItem(
                 id=one.id, name=one.name, created_at=database_style(one.created_at)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 from uuid import UUID
 
 from pillarbox.kernel.postgres.database import TeamDb
@@ -12,7 +13,9 @@ from pillarbox.kernel.wire.paging import Page
 
 # There is no foreign key (docs/decisions/0060): segments are held until the members are written.
 LIVE = """
-    SELECT id FROM segments WHERE team_id = $1 AND id = ANY ($2::uuid[])
+    SELECT id, conditions IS NOT NULL AS has_conditions
+      FROM segments
+     WHERE team_id = $1 AND id = ANY ($2::uuid[])
 """
 
 ADD = """
@@ -42,6 +45,17 @@ EXISTS = """
     SELECT EXISTS (SELECT FROM segments WHERE team_id = $1 AND id = $2)
 """
 
+CONDITIONS = """
+    SELECT conditions::text FROM segments WHERE team_id = $1 AND id = $2
+"""
+
+ALL_CONDITIONS = """
+    SELECT id, name, created_at, conditions::text AS conditions
+      FROM segments
+     WHERE team_id = $1 AND conditions IS NOT NULL
+     ORDER BY id DESC
+"""
+
 PAGE = """
     SELECT id, name, created_at FROM (
         (SELECT s.id, s.name, s.created_at
@@ -64,10 +78,26 @@ class SegmentOfContact:
     created_at: datetime
 
 
-async def hold(db: TeamDb, segment_ids: Sequence[UUID]) -> set[UUID]:
+class HeldSegment(NamedTuple):
+    """A segment, and whether conditions say who is in it."""
+
+    id: UUID
+    has_conditions: bool
+
+
+class SegmentConditions(NamedTuple):
+    """A segment that is defined by conditions, which are JSON."""
+
+    id: UUID
+    name: str
+    created_at: datetime
+    conditions: str
+
+
+async def hold(db: TeamDb, segment_ids: Sequence[UUID]) -> list[HeldSegment]:
     """Return those of these segments that the team has; none is deleted until the transaction ends."""
     await lock_members(db)
-    return set(await db.values(LIVE, segment_ids))
+    return await db.all(HeldSegment, LIVE, segment_ids)
 
 
 async def add(db: TeamDb, contact_id: UUID, segment_ids: Sequence[UUID], now: datetime) -> int:
@@ -91,6 +121,17 @@ async def ids(db: TeamDb, contact_id: UUID) -> list[UUID]:
 async def exists(db: TeamDb, segment_id: UUID) -> bool:
     found: bool = await db.value(EXISTS, segment_id)
     return found
+
+
+async def conditions_of(db: TeamDb, segment_id: UUID) -> str | None:
+    """Return the conditions of a segment as JSON; None where it has none, or is not there."""
+    found: str | None = await db.value(CONDITIONS, segment_id)
+    return found
+
+
+async def all_conditions(db: TeamDb) -> list[SegmentConditions]:
+    """Return the segments of the team that are defined by conditions, the newest first."""
+    return await db.all(SegmentConditions, ALL_CONDITIONS)
 
 
 async def page(db: TeamDb, contact_id: UUID, page: Page) -> list[SegmentOfContact]:

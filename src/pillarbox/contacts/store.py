@@ -17,12 +17,13 @@ from uuid import UUID
 from pillarbox.contact_properties.definitions import values_of
 from pillarbox.contacts import event_data, queries, segment_queries, topic_queries
 from pillarbox.contacts.change import NOWHERE, ContactChange, ContactMemberships, Subscription
+from pillarbox.contacts.engagement import queries as engagement_queries
 from pillarbox.contacts.prometheus import CHANGES
 from pillarbox.contacts.queries import ContactRow, StoredContact
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import TeamDb, after_commit
 from pillarbox.kernel.wire.email_address import EmailAddress, identifier
-from pillarbox.kernel.wire.problems import NotFound
+from pillarbox.kernel.wire.problems import Invalid, NotFound
 from pillarbox.webhooks.publish import Publisher, WebhookEvent
 
 
@@ -41,6 +42,13 @@ async def find(db: TeamDb, text: str) -> UUID:
     if found is None:
         raise NotFound("Contact")
     return found
+
+
+class MembersByConditions(Invalid):
+    """A segment whose conditions say who is in it: nobody is added or taken out by hand."""
+
+    def __init__(self) -> None:
+        super().__init__("The members of this segment follow from its conditions.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +145,8 @@ class Contacts:
     async def remove_from_segment(self, db: TeamDb, contact_id: UUID, segment_id: UUID) -> bool:
         """End a membership; False where there was none. 404 for a contact that does not exist; the segment is
         the caller's to look for."""
+        if await segment_queries.conditions_of(db, segment_id) is not None:
+            raise MembersByConditions
         await self._locked(db, contact_id)
         return await self._moved(db, contact_id, await segment_queries.remove(db, contact_id, segment_id))
 
@@ -150,6 +160,7 @@ class Contacts:
         await self._publish(db, event_data.DELETED, contact)
         await segment_queries.remove_all(db, contact_id)
         await topic_queries.remove_all(db, contact_id)
+        await engagement_queries.remove(db, contact_id)
         await queries.delete(db, contact_id)
 
     async def _locked(self, db: TeamDb, contact_id: UUID) -> ContactRow:
@@ -159,8 +170,13 @@ class Contacts:
         return contact
 
     async def _hold_segments(self, db: TeamDb, segment_ids: Sequence[UUID]) -> None:
-        if segment_ids and await segment_queries.hold(db, segment_ids) != set(segment_ids):
+        if not segment_ids:
+            return
+        held = await segment_queries.hold(db, segment_ids)
+        if {one.id for one in held} != set(segment_ids):
             raise NotFound("Segment")
+        if any(one.has_conditions for one in held):
+            raise MembersByConditions
 
     async def _refuse_unknown_topics(self, db: TeamDb, topics: Mapping[UUID, Subscription]) -> None:
         if topics and await topic_queries.live(db, list(topics)) != topics.keys():

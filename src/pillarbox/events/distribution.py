@@ -16,6 +16,7 @@ from uuid import UUID
 import asyncpg
 import msgspec
 
+from pillarbox.contacts.engagement.events import ContactEvent, note
 from pillarbox.events import prometheus, queries
 from pillarbox.events.partitions import JOB, partition_with
 from pillarbox.events.queries import WaitingEvent
@@ -184,10 +185,13 @@ class Distribution:
                     told.append(event)
                     contacts.add(event.address)
             ids = {event.id for event in told}
-            unheard = [event.id for event in events if event.id not in ids]
-            removed = await queries.remove(inside, unheard) if unheard else 0
+            unheard = [event for event in events if event.id not in ids]
+            gone = set(await queries.remove(inside, [event.id for event in unheard])) if unheard else set()
+            noted = [ContactEvent(one.address, one.name, one.at) for one in unheard if one.id in gone]
+            await note(inside, noted)
+            removed = len(gone)
         if removed:
-            self._count("unheard", [event for event in events if event.id not in ids], removed)
+            self._count("unheard", unheard, removed)
         return told
 
     async def _tell(self, db: TeamDb, event: WaitingEvent) -> None:
@@ -223,6 +227,7 @@ class Distribution:
                     known=known,
                 )
                 await self.receiver.receive(inside.connection, self.clock.now(), stored)
+                await note(inside, [ContactEvent(event.address, event.name, event.at)])
             await faults.point("events.told")
         self._count(outcome, [event], 1)
 

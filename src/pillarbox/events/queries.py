@@ -24,6 +24,7 @@ IS_WAITING: Final = """
 
 REMOVE: Final = """
     DELETE FROM events WHERE team_id = $1 AND id = ANY ($2::uuid[]) AND failed_at IS NULL
+    RETURNING id
 """
 
 COUNT_TRY: Final = """
@@ -68,9 +69,9 @@ async def is_waiting(db: TeamDb, partition: int) -> bool:
     return bool(await db.value(IS_WAITING, partition))
 
 
-async def remove(db: TeamDb, event_ids: Sequence[UUID]) -> int:
-    """Remove the events; return how many of them were still there."""
-    return await db.run(REMOVE, event_ids)
+async def remove(db: TeamDb, event_ids: Sequence[UUID]) -> Sequence[UUID]:
+    """Remove the events; return those of them that were still there."""
+    return await db.values(REMOVE, event_ids)
 
 
 async def count_try(db: TeamDb, event_id: UUID) -> int:

@@ -508,12 +508,14 @@ CREATE TABLE contact_properties (
 ) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 200);
 CREATE UNIQUE INDEX contact_properties_team_key ON contact_properties (team_id, key) WHERE deleted_at IS NULL;
 
--- A list of contacts. A deleted segment is gone at once, its members are removed in the background.
+-- A list of contacts, or with `conditions` those contacts that fit them. A deleted segment is gone at once, its members
+-- are removed in the background.
 CREATE TABLE segments (
     team_id    uuid        NOT NULL,
     id         uuid        NOT NULL,
     name       text        NOT NULL,
     created_at timestamptz NOT NULL,
+    conditions json,
     PRIMARY KEY (team_id, id)
 ) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 200);
 
@@ -560,6 +562,44 @@ CREATE TABLE topic_choices (
     autovacuum_vacuum_threshold = 1000,
     autovacuum_vacuum_insert_scale_factor = 0.1
 );
+
+-- When a contact last opened mail, followed a link, and bounced; machines do not count. A background job brings it up to date.
+CREATE TABLE contact_engagement (
+    team_id    uuid        NOT NULL,
+    contact_id uuid        NOT NULL,
+    opened_at  timestamptz,
+    clicked_at timestamptz,
+    bounced_at timestamptz,
+    PRIMARY KEY (team_id, contact_id)
+) WITH (
+    fillfactor = 85,
+    autovacuum_vacuum_scale_factor = 0.05,
+    autovacuum_vacuum_threshold = 1000,
+    autovacuum_vacuum_insert_scale_factor = 0.1
+);
+
+-- The events that a contact had, each name once: the first and the last time, and how often.
+CREATE TABLE contact_events (
+    team_id     uuid        NOT NULL,
+    name        text        NOT NULL,
+    contact_id  uuid        NOT NULL,
+    first_at    timestamptz NOT NULL,
+    last_at     timestamptz NOT NULL,
+    occurrences bigint      NOT NULL,
+    PRIMARY KEY (team_id, name, contact_id)
+) WITH (
+    fillfactor = 85,
+    autovacuum_vacuum_scale_factor = 0.05,
+    autovacuum_vacuum_threshold = 1000,
+    autovacuum_vacuum_insert_scale_factor = 0.1
+);
+CREATE INDEX contact_events_contact ON contact_events (team_id, contact_id);
+
+-- Up to when the history of mail is in `contact_engagement`.
+CREATE TABLE engagement_progress (
+    id            smallint    NOT NULL PRIMARY KEY CHECK (id = 1),
+    counted_until timestamptz NOT NULL
+) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 200);
 
 -- `columns` says which column of the file becomes what. `checkpoint` is where the next batch begins; it changes
 -- with the counts and the contacts in one transaction. `blob` is null once the file is removed.

@@ -17,25 +17,30 @@ JOB_REMOVE: Final = "segment.remove"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Segment:
-    """A segment of a team."""
+    """A segment of a team. `conditions` is JSON, None where its members are added by hand."""
 
     id: UUID
     name: str
     created_at: datetime
+    conditions: str | None = None
 
 
 async def insert(db: TeamDb, segment: Segment) -> None:
     await db.run(
-        "INSERT INTO segments (team_id, id, name, created_at) VALUES ($1, $2, $3, $4)",
+        """
+        INSERT INTO segments (team_id, id, name, created_at, conditions)
+        VALUES ($1, $2, $3, $4, $5::text::json)
+        """,
         segment.id,
         segment.name,
         segment.created_at,
+        segment.conditions,
     )
 
 
 # The segments of a page, or the one with the id `$5`.
 READ: Final = """
-    SELECT id, name, created_at FROM (
+    SELECT id, name, created_at, conditions::text AS conditions FROM (
         (SELECT * FROM segments WHERE team_id = $1 AND id < $2 ORDER BY id DESC LIMIT $4)
         UNION ALL
         (SELECT * FROM segments WHERE team_id = $1 AND id > $3 ORDER BY id LIMIT $4)
@@ -53,10 +58,25 @@ async def get(db: TeamDb, segment_id: UUID) -> Segment | None:
     return await db.one(Segment, READ, *NO_PAGE, segment_id)
 
 
-async def rename(db: TeamDb, segment_id: UUID, name: str) -> bool:
+async def change(db: TeamDb, segment_id: UUID, name: str | None, conditions: str | None) -> bool:
+    """Change what is given. Conditions change where the segment has some; False where there is none such."""
     return bool(
-        await db.run("UPDATE segments SET name = $3 WHERE team_id = $1 AND id = $2", segment_id, name)
+        await db.run(
+            """
+            UPDATE segments
+               SET name = coalesce($3, name), conditions = coalesce($4::text::json, conditions)
+             WHERE team_id = $1 AND id = $2 AND ($4::text IS NULL OR conditions IS NOT NULL)
+            """,
+            segment_id,
+            name,
+            conditions,
+        )
     )
+
+
+async def count_with_conditions(db: TeamDb) -> int:
+    found: int = await db.value("SELECT count(*) FROM segments WHERE team_id = $1 AND conditions IS NOT NULL")
+    return found
 
 
 async def delete(db: TeamDb, segment_id: UUID) -> bool:
@@ -68,6 +88,13 @@ async def delete(db: TeamDb, segment_id: UUID) -> bool:
 async def present(db: TeamDb, segment_ids: Sequence[UUID]) -> Sequence[UUID]:
     return await db.values(
         "SELECT id FROM segments WHERE team_id = $1 AND id = ANY ($2::uuid[])", segment_ids
+    )
+
+
+async def with_conditions(db: TeamDb, segment_ids: Sequence[UUID]) -> Sequence[UUID]:
+    return await db.values(
+        "SELECT id FROM segments WHERE team_id = $1 AND id = ANY ($2::uuid[]) AND conditions IS NOT NULL",
+        segment_ids,
     )
 
 

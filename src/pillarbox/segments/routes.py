@@ -15,10 +15,10 @@ from pillarbox.kernel.wire.paging import PAGING, ListOf, Page, listed
 from pillarbox.segments import changes, queries, wire
 
 
-@route("POST", "/segments", needs=Access.FULL, status=201, body=wire.NamedSegment, summary="Create a segment")
+@route("POST", "/segments", needs=Access.FULL, status=201, body=wire.NewSegment, summary="Create a segment")
 async def create(request: Request, db: TeamDb) -> Reply[wire.SegmentCreated]:
-    wanted = parse(wire.NamedSegment, request.json())
-    segment = await changes.create(db, request.use(Ids), wanted.name)
+    wanted = parse(wire.NewSegment, request.json())
+    segment = await changes.create(db, request.use(Ids), wanted.name, wanted.conditions)
     return Reply(wire.SegmentCreated(object="segment", id=segment.id, name=segment.name))
 
 
@@ -37,13 +37,13 @@ async def show(request: Request, db: TeamDb) -> Reply[wire.FullSegment]:
     "PATCH",
     "/segments/{segment_id}",
     needs=Access.FULL,
-    body=wire.NamedSegment,
-    summary="Rename a segment",
+    body=wire.ChangedSegment,
+    summary="Rename a segment, or change its conditions",
 )
 async def update(request: Request, db: TeamDb) -> Reply[wire.SegmentsSegmentRef]:
-    wanted = parse(wire.NamedSegment, request.json())
+    segment_change = wire.change_of(parse(wire.ChangedSegment, request.json()))
     segment_id = request.uuid("segment_id")
-    await changes.rename(db, segment_id, wanted.name)
+    await changes.change(db, segment_id, segment_change)
     return Reply(wire.SegmentsSegmentRef(object="segment", id=segment_id))
 
 
@@ -64,4 +64,4 @@ async def remove(request: Request, db: TeamDb) -> Reply[wire.SegmentDeleted]:
 async def contacts(request: Request, db: TeamDb) -> Reply[ListOf[ContactItem]]:
     page = Page.read(request.query, default=None)
     segment = await changes.found(db, request.uuid("segment_id"))
-    return Reply(await contact_list(db, page, segment.id))
+    return Reply(await contact_list(db, page, request.at, segment.id))

@@ -24,7 +24,7 @@ from pillarbox.automations.graphs.resolving import Kind, Mismatch, MissingValue,
 from pillarbox.automations.graphs.rules import Value
 from pillarbox.contact_properties.definitions import definitions
 from pillarbox.contacts.change import ContactChange
-from pillarbox.contacts.store import Contacts
+from pillarbox.contacts.store import Contacts, MembersByConditions
 from pillarbox.contacts.wire import ChangedContact, change_of
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.problems import Invalid, NotFound
@@ -97,6 +97,8 @@ class ContactSteps:
                 await self.contacts.add_to_segments(db, walk.run.contact_id, [config.segment_id])
             except NotFound:
                 return StepFailure("segment_not_found", f"There is no segment `{config.segment_id}`.")
+            except MembersByConditions as refused:
+                return StepFailure("segment_not_found", refused.message)
             return None
         assert isinstance(config, ContactUpdate)
         try:

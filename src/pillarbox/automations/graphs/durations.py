@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Final
 
 from pillarbox.automations.graphs.graph import LONGEST, Duration
-from pillarbox.automations.graphs.members import Path
+from pillarbox.kernel.wire.json_members import Path
 from pillarbox.kernel.wire.problems import InvalidField
 
 MOST_CHARACTERS: Final = 100

@@ -7,7 +7,6 @@ from typing import Final, cast, get_args
 
 import msgspec
 
-from pillarbox.automations.graphs.members import Body, Path, as_array, as_object, required, shown, text, word
 from pillarbox.automations.graphs.rules import (
     ORDERING,
     TEXTUAL,
@@ -25,6 +24,7 @@ from pillarbox.automations.graphs.rules import (
     Source,
     Value,
 )
+from pillarbox.kernel.wire.json_members import Body, Path, as_array, as_object, required, shown, text, word
 from pillarbox.kernel.wire.problems import InvalidField, MissingField
 
 MOST_RULES: Final = 20

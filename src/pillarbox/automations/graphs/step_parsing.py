@@ -19,7 +19,12 @@ from pillarbox.automations.graphs.graph import (
     Trigger,
     WaitForEvent,
 )
-from pillarbox.automations.graphs.members import (
+from pillarbox.automations.graphs.rule_parsing import PROPERTY, rule, value, variable
+from pillarbox.automations.graphs.rules import Constant, JsonValue, Scalar, Value
+from pillarbox.emails.requests.parse import MOST_SUBJECT
+from pillarbox.events.definitions import RESERVED as RESERVED_EVENTS
+from pillarbox.events.definitions import event_name
+from pillarbox.kernel.wire.json_members import (
     Body,
     Path,
     as_array,
@@ -29,11 +34,6 @@ from pillarbox.automations.graphs.members import (
     shown,
     text,
 )
-from pillarbox.automations.graphs.rule_parsing import PROPERTY, rule, value, variable
-from pillarbox.automations.graphs.rules import Constant, JsonValue, Scalar, Value
-from pillarbox.emails.requests.parse import MOST_SUBJECT
-from pillarbox.events.definitions import RESERVED as RESERVED_EVENTS
-from pillarbox.events.definitions import event_name
 from pillarbox.kernel.wire.problems import InvalidField, MissingField
 from pillarbox.mail.message.address import AddressError, parse_mailbox
 from pillarbox.mail.message.encoded_words import FORBIDDEN

@@ -10,8 +10,8 @@ from msgspec import Meta, Struct
 
 from pillarbox.automations.graphs import step_parsing
 from pillarbox.automations.graphs.graph import Outcome, StepType, Trigger
-from pillarbox.automations.graphs.members import Path, text, word
 from pillarbox.kernel.wire.fields import ReadFields, Rules, read_by, word_reader
+from pillarbox.kernel.wire.json_members import Path, text, word
 from pillarbox.kernel.wire.problems import InvalidField
 
 MOST_KEY: Final = 100

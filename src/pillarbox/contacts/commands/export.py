@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from pillarbox.contact_properties.definitions import PropertyDefinition, definitions
-from pillarbox.contacts import list_queries, queries, segment_queries
+from pillarbox.contacts import queries, segment_queries
+from pillarbox.contacts.conditions import membership
 from pillarbox.contacts.list_queries import ExportedContact
+from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.terminal.answers import CommandRefused, as_id, say
 from pillarbox.kernel.terminal.connect import CommandDatabase
@@ -42,14 +44,15 @@ async def export_file(connected: CommandDatabase, team: str | None, export: Expo
     segment_id = None if export.segment is None else as_id(export.segment, "a segment")
     if segment_id is not None and not await segment_queries.exists(db, segment_id):
         raise CommandRefused(f"The team {owner.name!r} has no segment {segment_id}.")
+    now = SystemClock().now()
     known = sorted(await definitions(db), key=lambda one: one.key)
-    total = await list_queries.count(db, segment_id) if sys.stderr.isatty() else None
+    total = await membership.count(db, segment_id, now) if sys.stderr.isatty() else None
     try:
         with output_file(export.file) as file, transfer("Exporting", total) as shown:
             writer = csv.writer(file, lineterminator="\n")
             writer.writerow((*COLUMNS, *(one.key for one in known)))
             rows, after = 0, queries.FIRST
-            while block := await list_queries.following(db, after, segment_id, BLOCK):
+            while block := await membership.following(db, after, segment_id, BLOCK, now):
                 writer.writerows(cells(block, known, is_plain=export.is_plain))
                 rows, after = rows + len(block), block[-1].id
                 shown.reach(rows, rows)

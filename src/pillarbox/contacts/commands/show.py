@@ -9,13 +9,15 @@ from typing import Any, Final
 
 import msgspec
 
-from pillarbox.contacts import overview_queries, queries, segment_queries
+from pillarbox.contacts import overview_queries, queries
+from pillarbox.contacts.conditions import membership
 from pillarbox.contacts.overview_queries import SuppressedAddress, TopicInDetail
 from pillarbox.contacts.queries import ContactRow, ContactWithProperties
 from pillarbox.contacts.segment_queries import SegmentOfContact
 from pillarbox.contacts.store import find
 from pillarbox.emails.search.filters import EmailFilter, FoundEmail
 from pillarbox.emails.search.find import find as find_emails
+from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.terminal.answers import CommandRefused, instant, say, show_json, show_table
 from pillarbox.kernel.terminal.connect import CommandDatabase
@@ -77,7 +79,7 @@ async def overview(connected: CommandDatabase, team: Team, named: str) -> Contac
         team=team,
         contact=contact,
         found=found,
-        segments=await every_row(partial(segment_queries.page, db, contact_id)),
+        segments=await every_row(partial(membership.segments_page, db, contact_id, SystemClock().now())),
         topics=await overview_queries.topics(db, contact_id),
         suppressed=await overview_queries.suppressed(db, address),
         emails=(await find_emails(connected.pool, team.id, wanted, limit=LAST)).emails,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -20,6 +20,7 @@ from uuid import UUID
 import msgspec
 
 from pillarbox.contact_properties import columns as property_columns
+from pillarbox.contacts import segment_queries
 from pillarbox.contacts.imports import queries
 from pillarbox.contacts.imports.batch_transaction import Checkpoint, StoredColumns
 from pillarbox.contacts.imports.columns import ColumnPositions, columns_of
@@ -35,6 +36,7 @@ from pillarbox.contacts.imports.dialect import (
 from pillarbox.contacts.imports.files import key_of
 from pillarbox.contacts.imports.options import LONGEST_FIELD, ImportOptions
 from pillarbox.contacts.imports.wire import FIELDS, FILE, options_of
+from pillarbox.contacts.store import MembersByConditions
 from pillarbox.kernel.http.body import CLOSE
 from pillarbox.kernel.http.multipart import MultipartForm, boundary_of
 from pillarbox.kernel.http.request import Request
@@ -206,8 +208,7 @@ class ImportIntake:
             if await queries.count_open(inside) >= MOST_OPEN:
                 raise TooMany(MOST_OPEN, "imports that have not ended")
             stored = await self._stored_columns(inside, columns)
-            if len(await queries.hold_segments(inside, options.segments)) < len(options.segments):
-                raise NotFound("Segment")
+            await self._check_segments(inside, options.segments)
             if len(await queries.hold_topics(inside, list(options.topics))) < len(options.topics):
                 raise NotFound("Topic")
             await queries.insert(
@@ -223,6 +224,14 @@ class ImportIntake:
                 now=now,
             )
             await job_queries.hasten(inside, self.ids.new(), queries.JOB, inside.team_id, self.ids.now())
+
+    async def _check_segments(self, db: TeamDb, segments: Sequence[UUID]) -> None:
+        held = await queries.hold_segments(db, segments)
+        for segment_id in segments:
+            if segment_id not in held:
+                if await segment_queries.conditions_of(db, segment_id) is not None:
+                    raise MembersByConditions
+                raise NotFound("Segment")
 
     async def _stored_columns(self, db: TeamDb, columns: ColumnPositions) -> StoredColumns:
         wanted = {key: kind for key, (_, kind) in columns.properties.items()}

@@ -113,7 +113,7 @@ ADD_ERRORS = """
 """
 
 LIVE_SEGMENTS = """
-    SELECT id FROM segments WHERE team_id = $1 AND id = ANY ($2::uuid[]) ORDER BY id
+    SELECT id FROM segments WHERE team_id = $1 AND id = ANY ($2::uuid[]) AND conditions IS NULL ORDER BY id
 """
 
 HOLD_TOPICS = """
@@ -251,7 +251,8 @@ async def add_errors(
 
 
 async def hold_segments(db: TeamDb, segment_ids: Sequence[UUID]) -> list[UUID]:
-    """Return those of these segments that exist; they stay until the transaction ends."""
+    """Return those of these segments that exist and have no conditions; they stay until the transaction
+    ends."""
     if not segment_ids:
         return []
     await segment_queries.lock_members(db)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from uuid import UUID
 
 from pillarbox.contacts.change import ContactChange, ContactMemberships
+from pillarbox.contacts.conditions.membership import filter_of, fits
 from pillarbox.contacts.store import Contacts, find
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.email_address import EmailAddress
@@ -14,12 +16,17 @@ from pillarbox.segments import changes, queries
 AUDIENCE = "Audience"
 
 
-async def member(db: TeamDb, audience_id: UUID, named: str) -> UUID:
+async def member(db: TeamDb, audience_id: UUID, named: str, now: datetime) -> UUID:
     """Return the contact of that address or id; 404 where there is no such audience, or no such contact in
     it."""
     await changes.found(db, audience_id, AUDIENCE)
     contact_id = await find(db, named)
-    if not await queries.is_member(db, audience_id, contact_id):
+    by_conditions = await filter_of(db, audience_id, now)
+    if by_conditions is None:
+        is_in = await queries.is_member(db, audience_id, contact_id)
+    else:
+        is_in = await fits(db, by_conditions, contact_id)
+    if not is_in:
         raise NotFound("Contact")
     return contact_id
 

@@ -17,13 +17,14 @@ from pillarbox.kernel.wire.paging import PAGING, ListOf, Page, listed
 from pillarbox.segments import changes, queries
 from pillarbox.segments.audiences import members, wire
 from pillarbox.segments.audiences.members import AUDIENCE
+from pillarbox.segments.changes import SegmentChange
 from pillarbox.segments.wire import NamedSegment, SegmentsSegmentItem, item
 
 
 @route("POST", "/audiences", needs=Access.FULL, status=201, body=NamedSegment, summary="Create an audience")
 async def create(request: Request, db: TeamDb) -> Reply[wire.AudienceCreated]:
     wanted = parse(NamedSegment, request.json())
-    segment = await changes.create(db, request.use(Ids), wanted.name)
+    segment = await changes.create(db, request.use(Ids), wanted.name, None)
     return Reply(wire.AudienceCreated(object="audience", id=segment.id, name=segment.name))
 
 
@@ -44,7 +45,7 @@ async def show(request: Request, db: TeamDb) -> Reply[wire.FullAudience]:
 async def update(request: Request, db: TeamDb) -> Reply[wire.AudienceRef]:
     wanted = parse(NamedSegment, request.json())
     audience_id = request.uuid("audience_id")
-    await changes.rename(db, audience_id, wanted.name, AUDIENCE)
+    await changes.change(db, audience_id, SegmentChange(name=wanted.name), AUDIENCE)
     return Reply(wire.AudienceRef(object="audience", id=audience_id))
 
 
@@ -81,7 +82,7 @@ async def create_contact(request: Request, db: TeamDb) -> Reply[contacts_wire.Co
 async def contacts(request: Request, db: TeamDb) -> Reply[ListOf[contacts_wire.ContactItem]]:
     page = Page.read(request.query, default=None)
     audience = await changes.found(db, request.uuid("audience_id"), AUDIENCE)
-    return Reply(await contact_list(db, page, audience.id))
+    return Reply(await contact_list(db, page, request.at, audience.id))
 
 
 @route(
@@ -91,7 +92,7 @@ async def contacts(request: Request, db: TeamDb) -> Reply[ListOf[contacts_wire.C
     summary="Retrieve a contact of an audience",
 )
 async def show_contact(request: Request, db: TeamDb) -> Reply[contacts_wire.FullContact]:
-    contact_id = await members.member(db, request.uuid("audience_id"), request.param("contact"))
+    contact_id = await members.member(db, request.uuid("audience_id"), request.param("contact"), request.at)
     return Reply(await shown(db, contact_id))
 
 
@@ -106,7 +107,7 @@ async def update_contact(request: Request, db: TeamDb) -> Reply[contacts_wire.Co
     """Change the contact itself, in all of its segments."""
     changed = parse(contacts_wire.ChangedContact, request.json())
     change = contacts_wire.change_of(changed)
-    contact_id = await members.member(db, request.uuid("audience_id"), request.param("contact"))
+    contact_id = await members.member(db, request.uuid("audience_id"), request.param("contact"), request.at)
     address = email_address((await shown(db, contact_id)).email).address
     contacts_wire.refuse_new_address(changed, address)
     await request.use(Contacts).change(db, contact_id, change)

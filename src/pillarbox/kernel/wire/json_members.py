@@ -1,4 +1,5 @@
-"""Members of JSON objects in a graph, each with the path by which messages name it."""
+"""Members of JSON objects, each with the path by which messages name it: for bodies that no struct
+describes."""
 
 from __future__ import annotations
 
