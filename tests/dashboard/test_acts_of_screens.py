@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any, Final
 from uuid import uuid4
 
 import pytest
 
 from dashboard.test_page_rights import asked_of_members, path_in
+from kit.automation_rows import lone_trigger
 from kit.people import an_operator, logged_in
 from kit.world import Team, World
+from pillarbox.dashboard.automations.drafts import draft_of
 from pillarbox.kernel.http.routing import Route
 
 ONE_EMAIL: Final = "/dashboard/emails/{email_id}/"
@@ -43,6 +46,18 @@ FIELDS: Final[dict[str, dict[str, Any]]] = {
     "/dashboard/contact-properties/new": {"key": "orders", "type": "number", "fallback": "1"},
     "/dashboard/contacts/{contact_id}/edit": {"first_name": "Ann"},
     "/dashboard/contacts/{contact_id}/subscription": {"unsubscribed": "yes"},
+    "/dashboard/automations/{automation_id}/edit": {"name": "Other"},
+    "/dashboard/automations/{automation_id}/status": {"status": "disabled"},
+    "/dashboard/automations/import": {"json": json.dumps({"name": "New", **lone_trigger()})},
+    "/dashboard/automations/new": {"do": "save", "name": "New", "draft": draft_of(lone_trigger()).packed()},
+    "/dashboard/automations/recipes": {"name": "welcome"},
+    "/dashboard/automations/{automation_id}/source": {
+        "do": "overwrite",
+        "json": json.dumps({"name": "Other", **lone_trigger()}),
+    },
+    "/dashboard/events/new": {"name": "user.signed_up", "schema": "plan: string"},
+    "/dashboard/events/{definition_id}/schema": {"do": "overwrite", "schema": "plan: string"},
+    "/dashboard/events/send": {"name": "user.signed_up", "to": "ada@quay.example"},
     "/dashboard/send": {
         "from": "hello@harbor.example",
         "to": "ada@quay.example",
@@ -67,6 +82,8 @@ FIRST: Final = {
 CHANGES_NOTHING: Final = {
     "/dashboard/unsubscribe-page/html": "shows a page",
     "/dashboard/webhooks/signature": "checks a signature",
+    "/dashboard/automations/{automation_id}/simulate": "shows what would be",
+    "/dashboard/automations/{automation_id}/versions/open": "shows the editor",
     "/dashboard/first-steps/hide": "is about one person's overview",
 }
 ELSEWHERE: Final = {
@@ -81,7 +98,7 @@ ELSEWHERE: Final = {
 
 NAMED: Final = tuple(
     f"{{{name}}}/delete"
-    for name in ("webhook_id", "domain_id", "contact_id", "topic_id", "contact_property_id")
+    for name in ("webhook_id", "domain_id", "automation_id", "contact_id", "topic_id", "contact_property_id")
 )
 """Forms that ask for the name of the thing."""
 
@@ -97,6 +114,8 @@ async def what_is_chosen(team: Team, path: str) -> dict[str, Any]:
         return {"id": (await team.post("/suppressions", {"email": "x@quay.example"})).json()["id"]}
     if path.startswith("/dashboard/contacts/{contact_id}/segments"):
         return {"segment": (await team.post("/segments", {"name": "Buyers"})).json()["id"]}
+    if path == "/dashboard/automations/{automation_id}/edit":
+        return {**FIELDS[path], "do": "overwrite", "draft": draft_of(lone_trigger()).packed()}
     return FIELDS.get(path, {})
 
 

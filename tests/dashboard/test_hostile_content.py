@@ -52,12 +52,12 @@ MADE: Final = (  # noqa: SIM905 (prose reads better as prose)
 
 NOT_SHOWN: Final = frozenset(
     """
-    attachments.cid attachments.url automations.name broadcasts.domain_name broadcasts.html
+    attachments.cid attachments.url broadcasts.domain_name broadcasts.html
     broadcasts.preview_text broadcasts.sender broadcasts.subject broadcasts.text captured.mail_from
     captured.recipients captured.sender captured.subject
     contacts.address
     contents.preview_text contents.sender contents.subject deliveries.last_host deliveries.last_reply
-    domains.records event_definitions.name event_definitions.schema inbox_draft_attachments.content_type
+    domains.records inbox_draft_attachments.content_type
     inbox_draft_attachments.filename inbox_drafts.html inbox_drafts.subject inbox_drafts.text
     inbox_drafts.to_list inbox_labels.color inbox_labels.name inbox_messages.message_id
     inbox_messages.searched inbox_messages.sender inbox_messages.subject inbox_messages.to_list

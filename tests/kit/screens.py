@@ -8,6 +8,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, Final
 from uuid import UUID, uuid4
 
+from kit.automation_rows import an_automation, connection, sleeping_runs, step
 from kit.people import a_person
 from kit.webhooks import hook, publish
 from kit.world import Team
@@ -202,6 +203,61 @@ async def a_member(team: Team) -> str:
     return str(await members.member_of(team.db, person.id))
 
 
+async def a_series(team: Team) -> str:
+    """Make an automation with two ways that meet, as people write them."""
+    rule = {"type": "rule", "field": "event.plan", "operator": "neq", "value": "free"}
+    steps = [
+        step("start", "trigger", event_name="user.signed_up"),
+        step("welcome", "send_email", template={"id": "welcome"}),
+        step("begins", "wait_for_event", event_name="user.began", timeout="2 days"),
+        step("help", "send_email", template={"id": "first-steps"}),
+        step("pays", "condition", **rule),
+        step("a-day", "delay", duration="1 day"),
+        step("advice", "send_email", template={"id": "advice", "variables": {"PLAN": {"var": "event.plan"}}}),
+    ]
+    connections = [
+        connection("start", "welcome"),
+        connection("welcome", "begins"),
+        connection("begins", "help", "timeout"),
+        connection("begins", "pays", "event_received"),
+        connection("pays", "a-day", "condition_met"),
+        connection("help", "a-day"),
+        connection("a-day", "advice"),
+    ]
+    return await an_automation(team, {"steps": steps, "connections": connections}, name="Welcome series")
+
+
+async def a_waiting_run(team: Team) -> str:
+    """Make a run of the automation that was made last, which waits for an event."""
+    automation_id = (await team.get("/automations?limit=1")).json()["data"][0]["id"]
+    [run_id] = await sleeping_runs(team, automation_id, 1)
+    for statement in RUN_SO_FAR:
+        await team.world.pool.execute(statement, run_id)
+    return str(run_id)
+
+
+RUN_SO_FAR: Final = (
+    "UPDATE automation_steps SET status = 'completed', completed_at = started_at WHERE run_id = $1",
+    """
+    INSERT INTO automation_steps (team_id, run_id, position, status, started_at, completed_at)
+    SELECT team_id, run_id, p, CASE p WHEN 1 THEN 'completed' ELSE 'waiting' END,
+           started_at + p * '1s'::interval,
+           CASE p WHEN 1 THEN started_at + '1s'::interval END
+      FROM automation_steps, generate_series(1, 2) AS p WHERE run_id = $1
+    """,
+    """
+    UPDATE automation_work SET position = 2, event_name = 'user.began', waits_from = due_at WHERE run_id = $1
+    """,
+)
+"""A run of `a_series` that has sent its first mail."""
+
+
+async def a_defined_event(team: Team) -> str:
+    """Define an event; return its id."""
+    body = {"name": f"order.{uuid4().hex[:6]}", "schema": {"amount": "number", "paid_at": "date"}}
+    return str((await team.post("/events", body)).json()["id"])
+
+
 async def its_team(team: Team) -> str:
     return str(team.id)
 
@@ -219,6 +275,9 @@ SUBJECTS: Final[dict[str, Builds]] = {
     "contact_id": a_contact,
     "topic_id": a_topic,
     "contact_property_id": a_property,
+    "automation_id": a_series,
+    "run_id": a_waiting_run,
+    "definition_id": a_defined_event,
 }
 """Makes what a path parameter of a screen names; returns its id."""
 

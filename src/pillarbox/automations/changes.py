@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
+from hashlib import sha256
 from typing import Final
 from uuid import UUID
 
@@ -22,7 +23,7 @@ from pillarbox.automations.references import check_references
 from pillarbox.automations.wire import MOST_NAME, ChangedAutomation, NewAutomation, NewGraph
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import TeamDb, after_commit
-from pillarbox.kernel.wire.problems import Invalid, NotFound
+from pillarbox.kernel.wire.problems import Conflict, Invalid, NotFound
 from pillarbox.kernel.work import job_queries
 from pillarbox.webhooks.listening.subscriptions import EventSubscription
 
@@ -40,6 +41,18 @@ class GraphInUse(Invalid):
         )
 
 
+class ChangedMeanwhile(Conflict):
+    """Somebody else has changed the automation since the caller read it."""
+
+    def __init__(self) -> None:
+        super().__init__("The automation has been changed meanwhile.")
+
+
+def edition_of(name: str, status: str, version: int) -> str:
+    """Return a text that is another one after every change of an automation; no clock is asked."""
+    return sha256(f"{version} {status} {name}".encode()).hexdigest()[:32]
+
+
 @dataclass(frozen=True, slots=True)
 class AutomationChanges:
     """The changes. `wake` looks for jobs that are due, after the commit."""
@@ -54,9 +67,19 @@ class AutomationChanges:
             await self._enable(db, automation_id, new.graph.graph)
         return automation_id
 
-    async def change(self, db: TeamDb, automation_id: UUID, change: ChangedAutomation) -> None:
+    async def change(
+        self,
+        db: TeamDb,
+        automation_id: UUID,
+        change: ChangedAutomation,
+        *,
+        edition: str | None = None,
+    ) -> None:
+        """Change the automation. With `edition` only if it still is that one."""
         known = await self._read(db, automation_id, change)
         before = await held(db, automation_id)
+        if edition not in (None, edition_of(before.name, before.status, before.version)):
+            raise ChangedMeanwhile
         will_be = before.status if change.status is UNSET else change.status
         if change.graph is not None and before.status == will_be == "enabled":
             raise GraphInUse

@@ -5,6 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pillarbox.dashboard import icon
+from pillarbox.dashboard.automations import (
+    automation_list,
+    automation_page,
+    editor,
+    json_forms,
+    recipe_page,
+    run_page,
+    simulation_page,
+    versions_page,
+)
 from pillarbox.dashboard.consent import pages as consent_pages
 from pillarbox.dashboard.consent.pages import ConsentPages
 from pillarbox.dashboard.contact import contact_page
@@ -22,6 +32,8 @@ from pillarbox.dashboard.emails import (
     send_form,
 )
 from pillarbox.dashboard.emails.email_acts import CopiesInMemory
+from pillarbox.dashboard.events import event_list, latest_events
+from pillarbox.dashboard.events import event_page as team_event_page
 from pillarbox.dashboard.frame import assets, design, live, search
 from pillarbox.dashboard.frame.live import LiveStreams
 from pillarbox.dashboard.frame.screen_table import ScreenTable, screens_of
@@ -147,6 +159,17 @@ PAGES = collect(
     contact_page,
     topic_screens,
     property_screens,
+    automation_list,
+    automation_page,
+    run_page,
+    simulation_page,
+    editor,
+    versions_page,
+    json_forms,
+    recipe_page,
+    event_list,
+    team_event_page,
+    latest_events,
     doc_pages,
     request_form,
 )

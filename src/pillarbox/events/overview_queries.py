@@ -32,6 +32,48 @@ FAILED: Final = """
      LIMIT $3
 """
 
+NEWEST: Final = """
+    SELECT e.id, e.name, coalesce(e.email, e.address) AS email, e.payload::text AS payload, e.at, e.failed_at,
+           e.reason
+      FROM (SELECT id, name, email, address, payload, at, failed_at, reason
+              FROM events
+             WHERE team_id = $1
+             ORDER BY id DESC
+             LIMIT $4) AS e
+     WHERE $2::text IS NULL OR e.name = $2
+     ORDER BY e.id DESC
+     LIMIT $3
+"""
+
+COUNTS: Final = """
+    SELECT e.name, count(*) FILTER (WHERE e.failed_at IS NULL) AS waiting,
+           count(*) FILTER (WHERE e.failed_at IS NOT NULL) AS failed
+      FROM (SELECT name, failed_at FROM events WHERE team_id = $1 ORDER BY id DESC LIMIT $2) AS e
+     GROUP BY e.name
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredTeamEvent:
+    """An event that waits to be distributed, or failed for a reason."""
+
+    id: UUID
+    name: str
+    email: str
+    payload: str
+    at: datetime
+    failed_at: datetime | None
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventCount:
+    """How many events of a name wait and failed."""
+
+    name: str
+    waiting: int
+    failed: int
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedEvent:
@@ -68,3 +110,13 @@ async def names(db: TeamDb) -> Sequence[NamedEvent]:
 async def failed(db: TeamDb, name: str, limit: int) -> Sequence[FailedEvent]:
     """Return the events of a name that failed last."""
     return await db.all(FailedEvent, FAILED, name, limit)
+
+
+async def newest(db: TeamDb, name: str | None, limit: int, looked_at: int) -> Sequence[StoredTeamEvent]:
+    """Return the newest events that are stored, of one name or of all."""
+    return await db.all(StoredTeamEvent, NEWEST, name, limit, looked_at)
+
+
+async def counts(db: TeamDb, looked_at: int) -> Sequence[EventCount]:
+    """Return how many of the newest events of each name wait and failed."""
+    return await db.all(EventCount, COUNTS, looked_at)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Annotated, Any
 
@@ -11,32 +11,23 @@ import typer
 
 from pillarbox.automations import queries
 from pillarbox.automations.commands.automations import Id, group, of_team, says
-from pillarbox.automations.execution import contact_queries
-from pillarbox.automations.execution.facts import awaited
-from pillarbox.automations.execution.mail import MailMaker
 from pillarbox.automations.graphs.durations import duration
-from pillarbox.automations.graphs.graph import MAIL_EVENTS, Graph, Trigger
-from pillarbox.automations.simulation.contact import SimulatedContact, contact_of
+from pillarbox.automations.graphs.graph import Graph, Trigger
+from pillarbox.automations.simulation import simulating
 from pillarbox.automations.simulation.run import SimulatedEvent, SimulatedRun, SimulationStep
 from pillarbox.domains.senders import Senders
 from pillarbox.domains.settings import SIMULATOR_DOMAINS
-from pillarbox.emails.copies import MailOfTopic, TopicRules
 from pillarbox.emails.outgoing import OutgoingEmail
 from pillarbox.emails.permitted_senders import PermittedSenders
-from pillarbox.emails.requests.templating import ContactSource, TemplateRendering
 from pillarbox.emails.settings import verified_domain_required
-from pillarbox.events import definitions
-from pillarbox.events.definitions import event_name
-from pillarbox.events.payloads import encoded, fitted
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.ids import Ids
-from pillarbox.kernel.postgres.database import Connection, TeamDb
+from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.terminal.answers import CommandRefused, Json, perform, say, show_json, show_table, span
 from pillarbox.kernel.terminal.connect import CommandDatabase, Data, DatabaseUrl
 from pillarbox.kernel.wire.email_address import EmailAddress, NotAnAddress, email_address
 from pillarbox.kernel.wire.problems import Problem
 from pillarbox.teams.commands.choosing import TeamOption
-from pillarbox.topics import lookup, subscriptions
 
 __all__ = ["group"]
 
@@ -112,7 +103,6 @@ async def simulated(
     now, start = clock.now(), _trigger(graph, trigger)
     config = graph.steps[start].config
     assert isinstance(config, Trigger)
-    contact = await contact_of(db, _address(address), Ids(clock).new(), now)
     first = await _event(db, now, config.event_name, payload, "--payload")
     events = [await _later(db, now, text) for text in then]
     senders = PermittedSenders(
@@ -120,30 +110,9 @@ async def simulated(
         frozenset(connected.settings[SIMULATOR_DOMAINS]),
         verified_domain_required(connected.settings),
     )
-
-    async def may_send(mail: OutgoingEmail) -> object:
-        return await senders.find(db.team_id, mail.sender.domain, None, is_simulator=True)
-
-    run = SimulatedRun(
-        db=db,
-        graph=graph,
-        trigger=start,
-        contact=contact,
-        event=first,
-        dates=await contact_queries.dates(db, [first.name, *awaited(graph)]),
-        maker=_maker(contact),
-        may_send=may_send,
+    return await simulating.simulated(
+        db, senders, graph, start, _address(address), Ids(clock).new(), [first, *events]
     )
-    await run.go(events)
-    return run
-
-
-def _maker(contact: SimulatedContact) -> MailMaker:
-    return MailMaker(TemplateRendering(ContactSource(contact.values)), TopicRules(lookup.live, _refused))
-
-
-async def _refused(conn: Connection, mails: Sequence[MailOfTopic]) -> Set[MailOfTopic]:
-    return await subscriptions.refused(conn, [subscriptions.TopicAddress(*mail) for mail in mails])
 
 
 # What was asked for ------------------------------------------------------------------------------------
@@ -175,14 +144,9 @@ async def _event(db: TeamDb, now: datetime, name: str, text: str, option: str) -
     if not isinstance(payload, dict):
         raise CommandRefused(f"What is given with {option} is not an object.")
     try:
-        name = name.strip() if name.strip() in MAIL_EVENTS else event_name(name, "event")
-        definition = await definitions.by_name(db, name)
-        if definition is not None and definition.schema is not None:
-            payload = fitted(payload, msgspec.json.decode(definition.schema))
-        encoded(payload)
+        return await simulating.accepted(db, now, name, payload)
     except Problem as problem:
         raise CommandRefused(problem.message) from None
-    return SimulatedEvent(now, name, payload)
 
 
 async def _later(db: TeamDb, now: datetime, text: str) -> SimulatedEvent:

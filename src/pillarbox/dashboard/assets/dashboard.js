@@ -19,6 +19,7 @@
   };
 
   const prepare = (root) => {
+    for (const part of root.querySelectorAll("[data-needs-script]")) part.hidden = false;
     if (navigator.clipboard) {
       for (const button of root.querySelectorAll("[data-copy]")) button.hidden = false;
     }
@@ -48,6 +49,23 @@
       if (!open.contains(event.target)) open.open = false;
     }
   });
+
+  // A step in the picture of the editor is its button; a chosen file goes into its text field.
+  document.addEventListener("click", (event) => {
+    const box = event.target.closest(".graph a[href^='#edit-']");
+    const button = box && document.getElementById(box.getAttribute("href").slice(1));
+    if (button) { event.preventDefault(); button.click(); }
+  });
+  document.addEventListener("change", async (event) => {
+    const place = event.target.dataset.fileInto && document.getElementById(event.target.dataset.fileInto);
+    if (place && event.target.files[0]) place.value = await event.target.files[0].text();
+  });
+
+  // Whoever leaves a form with changes is asked. One that came back from the server may hold some.
+  let unsaved = false;
+  document.addEventListener("input", (event) => { if (event.target.closest("form[data-unsaved]")) unsaved = true; });
+  document.addEventListener("submit", (event) => { if (!event.defaultPrevented) unsaved = false; });
+  addEventListener("beforeunload", (event) => { if (unsaved) event.preventDefault(); });
 
   document.addEventListener("change", (event) => {
     const form = event.target.closest("form[data-filters]");

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
+from pillarbox.automations.overview import views
 from pillarbox.dashboard.docs import doc_search
 from pillarbox.dashboard.docs.doc_pages import Documentation
 from pillarbox.dashboard.frame.screen_table import ScreenTable
@@ -24,6 +25,7 @@ LONGEST: Final = 200
 EMAILS: Final = 10
 DOCUMENTS: Final = 4
 """So many operations and so many sections of the guide."""
+NAMED_AUTOMATIONS: Final = 10
 NAMED: Final = 100
 """Of a list whose names are compared, the newest so many."""
 
@@ -36,12 +38,14 @@ BY_ID: Final[Mapping[str, str]] = {
     "/templates": "templates.title",
     "/broadcasts": "broadcasts.title",
     "/logs": "logs.title",
+    "/automations": "automations.title",
+    "/events": "events.title",
 }
 """Lists of the API whose entries are found by their id."""
 
 MESSAGE_ID: Final = re.compile(r"<?[^<>\s]{1,250}@[^<>\s@]{1,255}>?")
 
-BY_NAME: Final = ("/domains", "/templates", "/broadcasts", "/api-keys")
+BY_NAME: Final = ("/domains", "/templates", "/broadcasts", "/api-keys", "/events")
 """Lists of the API whose entries are found by a part of their name."""
 
 
@@ -152,6 +156,10 @@ async def _named(visit: Visit, q: str) -> list[FoundThing]:
         for entry in (await visit.get(path, shown=False, limit=NAMED))["data"]:
             if q.casefold() in str(entry.get("name") or "").casefold():
                 found.append(FoundThing(_path_of(path, entry), entry["name"], f"{path[1:]}.title"))
+    for automation in await views.named(visit.db, q, NAMED_AUTOMATIONS):
+        found.append(
+            FoundThing(f"/dashboard/automations/{automation.id}", automation.name, "automations.title")
+        )
     return found
 
 

@@ -17,10 +17,12 @@ from typing import Final
 from pillarbox.dashboard.texts import (
     account,
     audience,
+    automations,
     consent,
     docs,
     domains,
     emails,
+    events,
     frame,
     german,
     installation,
@@ -85,6 +87,8 @@ TEXTS: Final = _merged(
     reasons.TEXTS,
     recipients.TEXTS,
     sentences.TEXTS,
+    automations.TEXTS,
+    events.TEXTS,
 )
 """Every text in English."""
 

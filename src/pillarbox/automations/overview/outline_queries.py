@@ -1,0 +1,279 @@
+"""SQL of how people look at automations. Each statement reads a bounded number of rows of large tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final, NamedTuple
+from uuid import UUID
+
+from pillarbox.kernel.postgres.database import TeamDb
+
+COUNTS: Final = """
+    SELECT k.automation_id, k.status,
+           (SELECT count(*)
+              FROM (SELECT FROM automation_runs r
+                     WHERE r.team_id = $1 AND r.automation_id = k.automation_id AND r.status = k.status
+                     LIMIT $3) AS counted) AS runs
+      FROM (SELECT a.automation_id, s.status
+              FROM unnest($2::uuid[]) AS a (automation_id),
+                   unnest(ARRAY['running', 'completed', 'failed', 'cancelled']) AS s (status)) AS k
+"""
+
+# The newest runs of each status by the index of lists, then their steps by the primary key.
+STEPS: Final = """
+    WITH newest AS MATERIALIZED (
+        SELECT r.id, r.version, r.created_at
+          FROM unnest(ARRAY['running', 'completed', 'failed', 'cancelled']) AS s (status)
+         CROSS JOIN LATERAL (
+               SELECT id, version, created_at
+                 FROM automation_runs
+                WHERE team_id = $1 AND automation_id = $2 AND status = s.status
+                ORDER BY id DESC LIMIT $4) AS r
+         ORDER BY r.id DESC
+         LIMIT $4
+    ), those AS MATERIALIZED (
+        SELECT id, created_at FROM newest WHERE version = $3
+    )
+    SELECT x.position, count(*) AS reached,
+           count(*) FILTER (WHERE x.status = 'waiting') AS waiting,
+           count(*) FILTER (WHERE x.status = 'failed') AS failed,
+           count(*) FILTER (WHERE x.status = 'skipped') AS skipped,
+           (SELECT count(*) FROM those) AS runs, (SELECT min(created_at) FROM those) AS since
+      FROM those
+      JOIN automation_steps x ON x.team_id = $1 AND x.run_id = those.id
+     GROUP BY x.position
+"""
+
+HEADING: Final = """
+    SELECT id, name, status, version, updated_at
+      FROM automations
+     WHERE team_id = $1 AND id = $2 AND deleted_at IS NULL
+"""
+
+VERSIONS: Final = """
+    SELECT version, created_at
+      FROM automation_versions
+     WHERE team_id = $1 AND automation_id = $2
+     ORDER BY version DESC
+     LIMIT $3
+"""
+
+VERSION: Final = """
+    SELECT v.version, v.steps, v.connections, v.created_at
+      FROM automation_versions v
+      JOIN automations a ON a.team_id = v.team_id AND a.id = v.automation_id AND a.deleted_at IS NULL
+     WHERE v.team_id = $1 AND v.automation_id = $2 AND v.version = $3
+"""
+
+NAMED: Final = """
+    SELECT id, name, status, created_at, updated_at
+      FROM automations
+     WHERE team_id = $1 AND deleted_at IS NULL AND strpos(lower(name), lower($2)) > 0
+     ORDER BY id DESC
+     LIMIT $3
+"""
+
+RUN: Final = """
+    SELECT r.id, r.version, r.event_name, r.trigger_key, r.contact_id, r.payload::text AS payload,
+           r.contact_deleted_at, c.email, v.steps, v.connections
+      FROM automation_runs r
+      JOIN automations a ON a.team_id = r.team_id AND a.id = r.automation_id AND a.deleted_at IS NULL
+      JOIN automation_versions v
+        ON v.team_id = r.team_id AND v.automation_id = r.automation_id AND v.version = r.version
+      LEFT JOIN LATERAL (SELECT coalesce(x.email, x.address) AS email
+                           FROM contacts x WHERE x.team_id = $1 AND x.id = r.contact_id) AS c ON true
+     WHERE r.team_id = $1 AND r.automation_id = $2 AND r.id = $3
+"""
+
+WAITS: Final = """
+    SELECT position, due_at, waiting, event_name, reason, failing_since
+      FROM automation_work
+     WHERE team_id = $1 AND run_id = $2
+"""
+
+OWNERS: Final = """
+    SELECT r.id, r.event_name, coalesce(c.email, c.address) AS email
+      FROM automation_runs r
+      LEFT JOIN contacts c ON c.team_id = r.team_id AND c.id = r.contact_id
+     WHERE r.team_id = $1 AND r.id = ANY ($2::uuid[])
+"""
+
+# Ids of events are in the order of time, and the unique key of runs begins with them.
+STARTED: Final = """
+    SELECT DISTINCT ON (r.event_id) r.event_id AS id, r.event_name AS name, r.payload::text AS payload,
+           r.created_at AS at, coalesce(c.email, c.address) AS email, r.automation_id, r.id AS run_id
+      FROM (SELECT event_id, event_name, payload, created_at, contact_id, automation_id, id
+              FROM automation_runs
+             WHERE team_id = $1
+             ORDER BY event_id DESC
+             LIMIT $4) AS r
+      LEFT JOIN contacts c ON c.team_id = $1 AND c.id = r.contact_id
+     WHERE $2::text IS NULL OR r.event_name = $2
+     ORDER BY r.event_id DESC
+     LIMIT $3
+"""
+
+LISTENERS: Final = """
+    SELECT t.event_name, t.automation_id, a.name
+      FROM automation_triggers t
+      JOIN automations a ON a.team_id = t.team_id AND a.id = t.automation_id
+     WHERE t.team_id = $1 AND t.event_name = ANY ($2::text[]) AND a.deleted_at IS NULL
+     ORDER BY t.event_name, a.id
+     LIMIT $3
+"""
+
+
+class RunCount(NamedTuple):
+    """How many runs of an automation have a status; no more than were asked for."""
+
+    automation_id: UUID
+    status: str
+    runs: int
+
+
+class StepCount(NamedTuple):
+    """How many of the counted runs have reached a step, and what became of them there. `runs` is how many
+    are counted, and `since` when the oldest of them began."""
+
+    position: int
+    reached: int
+    waiting: int
+    failed: int
+    skipped: int
+    runs: int
+    since: datetime
+
+
+class AutomationHeading(NamedTuple):
+    """An automation without its graph."""
+
+    id: UUID
+    name: str
+    status: str
+    version: int
+    updated_at: datetime
+
+
+class VersionEntry(NamedTuple):
+    """A version of a graph in a list."""
+
+    version: int
+    created_at: datetime
+
+
+class StoredVersion(NamedTuple):
+    """A version with its graph as JSON."""
+
+    version: int
+    steps: str
+    connections: str
+    created_at: datetime
+
+
+class NamedAutomation(NamedTuple):
+    """An automation that was found by its name."""
+
+    id: UUID
+    name: str
+    status: str
+    created_at: datetime
+    updated_at: datetime
+
+
+class RunDetail(NamedTuple):
+    """Whose run it is, and what started it. `email` is None where the contact is deleted."""
+
+    id: UUID
+    version: int
+    event_name: str
+    trigger_key: str
+    contact_id: UUID
+    payload: str
+    contact_deleted_at: datetime | None
+    email: str | None
+    steps: str
+    connections: str
+
+
+class StepWait(NamedTuple):
+    """A step that is ready or waits, until when, for which event, and for which temporary trouble."""
+
+    position: int
+    due_at: datetime
+    waiting: bool
+    event_name: str | None
+    reason: str | None
+    failing_since: datetime | None
+
+
+class RunSubject(NamedTuple):
+    """The event that started a run, and the address of its contact."""
+
+    id: UUID
+    event_name: str
+    email: str | None
+
+
+class StartingEvent(NamedTuple):
+    """An event that started runs, with one of them."""
+
+    id: UUID
+    name: str
+    payload: str
+    at: datetime
+    email: str | None
+    automation_id: UUID
+    run_id: UUID
+
+
+class EventListener(NamedTuple):
+    """An enabled automation that an event starts."""
+
+    event_name: str
+    automation_id: UUID
+    name: str
+
+
+async def counts(db: TeamDb, automation_ids: Sequence[UUID], limit: int) -> list[RunCount]:
+    return await db.all(RunCount, COUNTS, automation_ids, limit)
+
+
+async def steps(db: TeamDb, automation_id: UUID, version: int, limit: int) -> list[StepCount]:
+    return await db.all(StepCount, STEPS, automation_id, version, limit)
+
+
+async def heading(db: TeamDb, automation_id: UUID) -> AutomationHeading | None:
+    return await db.one(AutomationHeading, HEADING, automation_id)
+
+
+async def versions(db: TeamDb, automation_id: UUID, limit: int) -> list[VersionEntry]:
+    return await db.all(VersionEntry, VERSIONS, automation_id, limit)
+
+
+async def version(db: TeamDb, automation_id: UUID, number: int) -> StoredVersion | None:
+    return await db.one(StoredVersion, VERSION, automation_id, number)
+
+
+async def named(db: TeamDb, text: str, limit: int) -> list[NamedAutomation]:
+    return await db.all(NamedAutomation, NAMED, text, limit)
+
+
+async def run(db: TeamDb, automation_id: UUID, run_id: UUID) -> RunDetail | None:
+    return await db.one(RunDetail, RUN, automation_id, run_id)
+
+
+async def waits(db: TeamDb, run_id: UUID) -> list[StepWait]:
+    return await db.all(StepWait, WAITS, run_id)
+
+
+async def subjects(db: TeamDb, run_ids: Sequence[UUID]) -> list[RunSubject]:
+    return await db.all(RunSubject, OWNERS, run_ids)
+
+
+async def started(db: TeamDb, name: str | None, limit: int, looked_at: int) -> list[StartingEvent]:
+    return await db.all(StartingEvent, STARTED, name, limit, looked_at)
+
+
+async def listeners(db: TeamDb, names: Sequence[str], limit: int) -> list[EventListener]:
+    return await db.all(EventListener, LISTENERS, names, limit)

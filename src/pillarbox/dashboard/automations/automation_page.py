@@ -1,0 +1,235 @@
+"""One automation: its graph with the runs at each step, its runs, and what is done to it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+from uuid import UUID
+
+from pillarbox.automations.overview import views
+from pillarbox.automations.overview.outline_queries import StepCount
+from pillarbox.automations.overview.views import AutomationView, GraphOutline
+from pillarbox.automations.runs.reading import STATUSES
+from pillarbox.dashboard.automations.automation_list import HERE
+from pillarbox.dashboard.automations.graph_svg import DrawnLine, DrawnStep, drawn
+from pillarbox.dashboard.automations.step_words import detail_of
+from pillarbox.dashboard.frame.code_samples import ApiExample
+from pillarbox.dashboard.frame.paging import list_page
+from pillarbox.dashboard.frame.screens import act, download, screen
+from pillarbox.dashboard.frame.visit import Visit
+from pillarbox.dashboard.people.page_visits import Form
+from pillarbox.dashboard.texts import t
+from pillarbox.dashboard.texts.number_format import number
+from pillarbox.kernel.http.request import Html, Reply
+from pillarbox.kernel.wire.problems import NotFound, Problem
+from pillarbox.people.audit import Act
+
+ONE: Final = f"{HERE}/{{automation_id}}"
+SEGMENTS_NAMED: Final = 20
+"""So many segments of a graph are shown by their names."""
+
+LARGEST_FILE: Final = 5 * 1024 * 1024
+
+
+@screen(ONE, title="automation.title", query={"done": str})
+async def show(visit: Visit) -> Reply[Html]:
+    return await automation_page(visit)
+
+
+@screen(
+    f"{ONE}/runs",
+    title="automation.runs",
+    query={"status": str, "after": str, "before": str, "done": str},
+)
+async def runs(visit: Visit) -> Reply[Html]:
+    """Show the runs of an automation, the newest first, all or those of a state."""
+    automation_id, here = visit.request.uuid("automation_id"), here_of(visit)
+    automation = await views.heading_of(visit.db, automation_id)
+    status = visit.request.query.text("status")
+    status = status if status in STATUSES else None
+    page = await list_page(visit, f"/automations/{automation_id}/runs", f"{here}/runs", status=status)
+    subjects = await views.subjects_of(visit.db, [UUID(row["id"]) for row in page.rows])
+    counts = (await views.run_counts(visit.db, [automation_id], views.MOST_OF_ONE))[automation_id]
+    return await visit.draw(
+        "automations/runs.html",
+        automation=automation,
+        here=here,
+        runs=page.rows,
+        subjects={str(key): subject for key, subject in subjects.items()},
+        paging=page.paging,
+        counts=counts,
+        limit=views.MOST_OF_ONE,
+        only=status or "",
+        statuses=STATUSES,
+    )
+
+
+@download(f"{ONE}/json", title="automation.json", query={"version": int})
+async def save_json(visit: Visit) -> Reply[Html]:
+    """Save the automation as a file that can be read in again."""
+    automation_id = visit.request.uuid("automation_id")
+    version = visit.request.query.text("version")
+    text = await views.graph_json(
+        visit.db, automation_id, int(version) if version and version.isdecimal() else None
+    )
+    return visit.save(f"automation-{automation_id}.json", text, "application/json")
+
+
+@act(f"{ONE}/status", title="automation.switch", back=HERE, records=Act.AUTOMATION_CHANGED)
+async def switch(visit: Visit, form: Form) -> Reply[Html]:
+    """Enable or disable the automation."""
+    status = "disabled" if form.get("status") == "disabled" else "enabled"
+    try:
+        await visit.patch(api_of(visit), {"status": status})
+    except NotFound:
+        raise
+    except Problem as problem:
+        return await automation_page(visit, status=problem.status, problem=problem.message)
+    visit.has_acted(visit.request.param("automation_id"), status=status)
+    return visit.to(here_of(visit), done=f"automation_{status}")
+
+
+@act(f"{ONE}/stop", title="automation.stop", back=HERE, records=Act.AUTOMATION_STOPPED)
+async def stop(visit: Visit, _: Form) -> Reply[Html]:
+    """Disable the automation and cancel its runs."""
+    await visit.post(f"{api_of(visit)}/stop")
+    return visit.to(here_of(visit), done="automation_stopped")
+
+
+@act(f"{ONE}/duplicate", title="automation.duplicate", back=HERE, records=Act.AUTOMATION_CREATED)
+async def duplicate(visit: Visit, _: Form) -> Reply[Html]:
+    """Create a copy that is disabled, and show it."""
+    answer = await visit.post(f"{api_of(visit)}/duplicate")
+    visit.has_acted(answer["id"])
+    return visit.to(f"{HERE}/{answer['id']}", done="automation_created")
+
+
+@act(f"{ONE}/delete", title="automation.delete", back=HERE, records=Act.AUTOMATION_DELETED)
+async def delete(visit: Visit, form: Form) -> Reply[Html]:
+    """Delete the automation, if its name was typed."""
+    heading = await views.heading_of(visit.db, visit.request.uuid("automation_id"))
+    if form.get("typed_name") != heading.name:
+        return await automation_page(visit, status=422, problem=t("automation.typed_wrong"))
+    await visit.delete(api_of(visit))
+    visit.has_acted(visit.request.param("automation_id"), name=heading.name)
+    return visit.to(HERE, done="automation_deleted")
+
+
+async def automation_page(visit: Visit, *, status: int = 200, problem: str | None = None) -> Reply[Html]:
+    """Show the screen of one automation."""
+    automation_id = visit.request.uuid("automation_id")
+    view = await views.view_of(visit.db, automation_id)
+    visit.calls.append(ApiExample("GET", f"/automations/{automation_id}", {}, None))
+    counts = await views.step_counts(visit.db, automation_id, view.version)
+    totals = (await views.run_counts(visit.db, [automation_id], views.MOST_OF_ONE))[automation_id]
+    details = await details_of(visit, view.graph)
+    counted = next(iter(counts.values()), None)
+    return await visit.draw(
+        "automations/one.html",
+        status=status,
+        problem=problem,
+        automation=view,
+        here=here_of(visit),
+        picture=_picture(view, details, counts),
+        steps=_rows(view, details, counts),
+        totals=totals,
+        limit=views.MOST_OF_ONE,
+        counted=counted,
+        is_part=counted is not None and counted.runs >= views.MOST_IN_STEPS,
+        most_in_steps=views.MOST_IN_STEPS,
+        statuses=STATUSES,
+    )
+
+
+async def details_of(visit: Visit, graph: GraphOutline) -> list[str]:
+    """Return what each step does in few words."""
+    names = await segment_names(
+        visit, [str((step.config or {}).get("segment_id")) for step in graph.steps if step.type == SEGMENT]
+    )
+    return [detail_of(step, names) for step in graph.steps]
+
+
+SEGMENT: Final = "add_to_segment"
+
+
+async def segment_names(visit: Visit, ids: Sequence[str]) -> Mapping[str, str]:
+    """Return the names of these segments by their ids, of the first `SEGMENTS_NAMED` that exist."""
+    names = {}
+    for segment_id in list(dict.fromkeys(ids))[:SEGMENTS_NAMED]:
+        try:
+            segment = await visit.find(f"/segments/{segment_id}", shown=False)
+        except Problem:
+            continue
+        if segment is not None:
+            names[segment_id] = segment["name"]
+    return names
+
+
+def _picture(view: AutomationView, details: Sequence[str], counts: Mapping[int, StepCount]) -> Any:
+    steps = [
+        DrawnStep(
+            kind=step.type,
+            key=step.key,
+            detail=details[position],
+            figures=figures_of(counts.get(position)),
+            tone=_tone(counts.get(position)),
+            href=f"#step-{position}",
+            title=f"{t('automation.type.' + step.type)}: {step.key}. {figures_of(counts.get(position))}",
+        )
+        for position, step in enumerate(view.graph.steps)
+    ]
+    lines = [DrawnLine(*connection) for connection in view.graph.connections]
+    return drawn(t("automation.graph_of", name=view.name), steps, lines)
+
+
+def figures_of(count: StepCount | None) -> str:
+    """Return the figures of a step in a line."""
+    if count is None:
+        return ""
+    parts = [t("automation.figure.reached", count=number(count.reached))]
+    for name, value in (("waiting", count.waiting), ("failed", count.failed)):
+        if value:
+            parts.append(t(f"automation.figure.{name}", count=number(value)))
+    return " · ".join(parts)
+
+
+def _tone(count: StepCount | None) -> str:
+    if count is None:
+        return "quiet"
+    return "bad" if count.failed else "info" if count.waiting else "good" if count.reached else "quiet"
+
+
+def _rows(
+    view: AutomationView, details: Sequence[str], counts: Mapping[int, StepCount]
+) -> list[dict[str, Any]]:
+    """Return the steps for the table that says what the picture shows."""
+    ways = leading(view.graph)
+    return [
+        {
+            "position": position,
+            "key": step.key,
+            "type": step.type,
+            "detail": details[position],
+            "ways": ways.get(position, []),
+            "count": counts.get(position),
+        }
+        for position, step in enumerate(view.graph.steps)
+    ]
+
+
+def leading(graph: GraphOutline) -> Mapping[int, list[tuple[str, int, str]]]:
+    """Return where each step leads: outcome, position and key of the next step."""
+    ways: dict[int, list[tuple[str, int, str]]] = {}
+    for source, target, outcome in graph.connections:
+        ways.setdefault(source, []).append((outcome, target, graph.steps[target].key))
+    return ways
+
+
+def here_of(visit: Visit) -> str:
+    """Return the address of the automation's screen."""
+    return f"{HERE}/{visit.request.uuid('automation_id')}"
+
+
+def api_of(visit: Visit) -> str:
+    """Return the automation's path of the API."""
+    return f"/automations/{visit.request.uuid('automation_id')}"

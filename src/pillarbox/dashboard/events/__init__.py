@@ -1,0 +1,1 @@
+"""Screens of events that a team sends: definitions, the latest with their payloads, and sending one."""
