@@ -17,12 +17,19 @@ from pillarbox.dashboard.automations.graph_layout import GAP_X, WIDTH, levels_of
 from pillarbox.dashboard.automations.step_fields import config_of, fields_of
 from pillarbox.dashboard.people.page_visits import Form
 
+LETTERS = "ab1-.e =\"'{}[]:,\\\n\r\x85\u2028é"
 scalars = (
-    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(-1e9, 1e9) | st.text(max_size=40)
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**53), 2**53)
+    | st.floats(-1e9, 1e9)
+    | st.text(LETTERS, max_size=20)
 )
 values = st.recursive(
     scalars,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(LETTERS, max_size=5), inner, max_size=3)
+    ),
 )
 
 

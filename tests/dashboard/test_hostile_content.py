@@ -67,7 +67,7 @@ NOT_SHOWN: Final = frozenset(
     received_attachments.content_id received_attachments.disposition received_emails.client
     received_emails.mail_from received_emails.recipients received_emails.spam_reason recipients.address
     suppressions.address template_versions.html template_versions.sender
-    template_versions.subject template_versions.text templates.alias
+    template_versions.subject template_versions.text
     """.split()  # noqa: SIM905 (prose reads better as prose)
 )
 """Columns that reach no screen. One that does is taken from this list; one that does not says so here."""

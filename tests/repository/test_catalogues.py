@@ -48,13 +48,15 @@ SAME_IN_GERMAN = frozenset(
     send.html send.text signature.body source.api source.broadcast source.smtp suppressions.origin.bounce
     team.name team.title unsubscribe_page.text_color verdict.neutral verdict.spam webhook.title
     webhooks.status webhooks.title
+    automation.graph automation.segment automation.title automations.name event.name event.schema
+    simulation.unit.s
     """.split()  # noqa: SIM905 (a list of keys)
 )
 """Texts that German writes as English does: names, and words that both languages share."""
 
 LITERALS = frozenset(
     """
-    CSV Cc Ctrl Esc HTML Id Message-ID Pillarbox TLS UTC msg svix-id svix-signature svix-timestamp
+    CSV Cc Ctrl Esc HTML Id JSON Message-ID Pillarbox TLS UTC msg svix-id svix-signature svix-timestamp
     """.split()  # noqa: SIM905 (a list of words)
 )
 """Words that every language writes alike."""

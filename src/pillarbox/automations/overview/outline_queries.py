@@ -207,7 +207,7 @@ class StepWait(NamedTuple):
     failing_since: datetime | None
 
 
-class RunSubject(NamedTuple):
+class RunContact(NamedTuple):
     """The event that started a run, and the address of its contact."""
 
     id: UUID
@@ -267,8 +267,8 @@ async def waits(db: TeamDb, run_id: UUID) -> list[StepWait]:
     return await db.all(StepWait, WAITS, run_id)
 
 
-async def subjects(db: TeamDb, run_ids: Sequence[UUID]) -> list[RunSubject]:
-    return await db.all(RunSubject, OWNERS, run_ids)
+async def subjects(db: TeamDb, run_ids: Sequence[UUID]) -> list[RunContact]:
+    return await db.all(RunContact, OWNERS, run_ids)
 
 
 async def started(db: TeamDb, name: str | None, limit: int, looked_at: int) -> list[StartingEvent]:

@@ -1,4 +1,4 @@
-"""What screens show of automations. Graphs of megabytes are read by their outlines."""
+"""Automations, their runs and versions, as screens show them. Graphs of megabytes are read by their outlines."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pillarbox.automations.overview.outline_queries import (
     EventListener,
     NamedAutomation,
     RunDetail,
-    RunSubject,
+    RunContact,
     StartingEvent,
     StepCount,
     StepWait,
@@ -200,7 +200,7 @@ async def waits_of(db: TeamDb, run_id: UUID) -> Mapping[int, StepWait]:
     return {wait.position: wait for wait in await outline_queries.waits(db, run_id)}
 
 
-async def subjects_of(db: TeamDb, run_ids: Sequence[UUID]) -> Mapping[UUID, RunSubject]:
+async def subjects_of(db: TeamDb, run_ids: Sequence[UUID]) -> Mapping[UUID, RunContact]:
     """Return whose these runs are."""
     return {row.id: row for row in await outline_queries.subjects(db, run_ids)}
 

@@ -28,8 +28,6 @@ ONE: Final = f"{HERE}/{{automation_id}}"
 SEGMENTS_NAMED: Final = 20
 """So many segments of a graph are shown by their names."""
 
-LARGEST_FILE: Final = 5 * 1024 * 1024
-
 
 @screen(ONE, title="automation.title", query={"done": str})
 async def show(visit: Visit) -> Reply[Html]:

@@ -49,6 +49,13 @@ LARGEST_FORM: Final = LARGEST_PACKED + 600_000
 CHOICES: Final = 100
 """Of templates, segments and topics the newest so many are offered."""
 
+EXAMPLES: Final = {
+    "variable": "{{event.plan}}",
+    "name": "{{event.name}}",
+    "property": "{{event.seats}}",
+}
+"""Fields that are read when a step begins, as hints show them."""
+
 KEY: Final = re.compile(r"[A-Za-z0-9_.-]{1,100}", re.ASCII)
 _PLACE: Final = re.compile(r"`(steps|connections)\[(\d{1,3})\]")
 _NAMED: Final = re.compile(r"[Ss]tep `([^`]+)`")
@@ -255,6 +262,7 @@ async def editor_page(visit: Visit, state: EditorState) -> Reply[Html]:
         is_conflict=state.is_conflict,
         kinds=list(NEW),
         operators=OPERATORS,
+        examples=EXAMPLES,
     )
 
 

@@ -106,7 +106,7 @@ def _chains(count: int, levels: Sequence[int], connections: Sequence[tuple[int, 
 
 
 def _order(rows: Sequence[list[int]], links: Sequence[tuple[int, int]]) -> None:
-    """Sort each row by the means of its neighbours' places, from above and from below in turn."""
+    """Put each row into the order of its neighbours' means, from above and from below in turn."""
     above, below = _neighbours(links)
     for sweep in range(SWEEPS):
         is_down = sweep % 2 == 0

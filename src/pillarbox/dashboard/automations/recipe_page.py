@@ -120,13 +120,13 @@ def _picture(recipe: Recipe) -> Any:
     names = {NO_SEGMENT: recipe.segment or ""}
     steps = [
         DrawnStep(
-            step.type,
-            step.key,
-            detail_of(step, names),
-            "",
-            "quiet",
-            "#use",
-            f"{t('automation.type.' + step.type)}: {step.key}",
+            kind=step.type,
+            key=step.key,
+            detail=detail_of(step, names),
+            figures="",
+            tone="quiet",
+            href="#use",
+            title=f"{t('automation.type.' + step.type)}: {step.key}",
         )
         for step in outline.steps
     ]

@@ -36,6 +36,7 @@ LARGEST: Final = 512 * 1024
 LARGEST_FORM: Final = 400 * 1024
 MOST_EVENTS: Final = 20
 LONGEST_BODY: Final = 4000
+EXAMPLE: Final = '2 days: order.paid {"amount": 5}'
 FIELDS: Final = ("contact", "trigger", "payload", "then")
 
 
@@ -118,6 +119,7 @@ async def simulation_page(
         automation=view,
         here=here_of(visit),
         given=given,
+        example=EXAMPLE,
         triggers=[step.key for step in view.graph.steps if step.type == "trigger"],
         awaited=_awaited(view),
         picture=_picture(view, details, run),
@@ -198,8 +200,9 @@ def span_words(length: timedelta) -> str:
     """Return a length of time as people say it: at most two units."""
     seconds = round(length.total_seconds())
     parts = []
+    units = {unit: t(f"simulation.unit.{unit}") for unit in ("d", "h", "min", "s")}
     for unit, count in (("d", 86_400), ("h", 3600), ("min", 60), ("s", 1)):
         amount, seconds = divmod(seconds, count)
         if amount:
-            parts.append(f"{amount} {t('simulation.unit.' + unit)}")
-    return " ".join(parts[:2]) or f"0 {t('simulation.unit.s')}"
+            parts.append(f"{amount} {units[unit]}")
+    return " ".join(parts[:2]) or f"0 {units['s']}"

@@ -25,7 +25,6 @@ MOST_RULES: Final = 20
 BLANK_RULES: Final = 2
 """Empty rows below the rules that there are."""
 
-LINES: Final = ("variables", "properties")
 TEXTS: Final[Mapping[str, tuple[str, ...]]] = {
     "trigger": ("event_name",),
     "delay": ("duration",),

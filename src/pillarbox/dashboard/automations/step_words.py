@@ -1,4 +1,4 @@
-"""What a step does, in a line that people read."""
+"""Steps in words: a line that says what one does."""
 
 from __future__ import annotations
 
@@ -53,11 +53,13 @@ def rule_words(rule: Any, depth: int = 0) -> str:
         return "…"
     kind, rules = rule.get("type"), rule.get("rules")
     if kind in ("and", "or") and isinstance(rules, list):
-        between = f" {t('automation.rule.' + kind)} "
-        text = between.join(rule_words(each, depth + 1) for each in rules[:20])
+        word = t(f"automation.rule.{kind}")
+        text = f" {word} ".join(rule_words(each, depth + 1) for each in rules[:20])
         return f"({text})" if depth else text
     operator = rule.get("operator")
-    words = t(f"automation.sign.{operator}") if operator in OPERATORS else _text(operator)
+    words = SIGNS.get(str(operator)) or (
+        t(f"automation.operator.{operator}") if operator in OPERATORS else _text(operator)
+    )
     value = "" if operator in UNARY else f" {json.dumps(rule.get('value'), ensure_ascii=False)[:80]}"
     return f"{_text(rule.get('field'))} {words}{value}"
 
@@ -66,6 +68,7 @@ OPERATORS: Final = (
     *("eq", "neq", "gt", "gte", "lt", "lte", "contains", "starts_with", "ends_with"),
     *("exists", "is_empty"),
 )
+SIGNS: Final = {"eq": "=", "neq": "≠", "gt": ">", "gte": "≥", "lt": "<", "lte": "≤"}
 UNARY: Final = ("exists", "is_empty")
 """Operators without a value."""
 

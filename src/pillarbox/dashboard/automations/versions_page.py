@@ -56,7 +56,15 @@ async def versions_page(visit: Visit, problem: str | None = None) -> Reply[Html]
     graph = await views.outlined(version.steps, version.connections)
     details = await details_of(visit, graph)
     steps = [
-        DrawnStep(step.type, step.key, details[place], "", "quiet", "#steps", step.key)
+        DrawnStep(
+            kind=step.type,
+            key=step.key,
+            detail=details[place],
+            figures="",
+            tone="quiet",
+            href="#steps",
+            title=step.key,
+        )
         for place, step in enumerate(graph.steps)
     ]
     lines = [DrawnLine(*connection) for connection in graph.connections]

@@ -26,6 +26,11 @@ KINDS: Final = ("string", "number", "boolean", "date")
 _LINE: Final = re.compile(r"(.+?)\s*[:=]\s*(\w+)")
 
 
+SAMPLE: Final = """curl "$API/events/send" -H "Authorization: Bearer $RESEND_API_KEY" \\
+  -d '{"event": "user.signed_up", "email": "ada@quay.example", "payload": {"plan": "pro"}}'"""
+"""The call that sends an event, shown where none is defined."""
+
+
 class SchemaLineError(ValueError):
     """A line that says no key with its type."""
 
@@ -47,6 +52,7 @@ async def index(visit: Visit) -> Reply[Html]:
         paging=page.paging,
         listeners=await views.listeners_of(visit.db, names) if names else {},
         counts=await latest.counts(visit.db),
+        sample=SAMPLE,
     )
 
 
