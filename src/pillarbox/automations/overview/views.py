@@ -1,4 +1,4 @@
-"""Automations, their runs and versions, as screens show them. Graphs of megabytes are read by their outlines."""
+"""Automations, their runs and versions, as screens show them. Large graphs are read by their outlines."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from pillarbox.automations.overview.outline_queries import (
     AutomationHeading,
     EventListener,
     NamedAutomation,
-    RunDetail,
     RunContact,
+    RunDetail,
     StartingEvent,
     StepCount,
     StepWait,
