@@ -8,10 +8,10 @@ from typing import Any
 from urllib.parse import urldefrag
 
 import httpx
-import jsonschema_rs
 import pytest
 from selectolax.lexbor import LexborHTMLParser
 
+from kit.openapi_document import validator_of
 from kit.people import a_person, logged_in, text_of
 from kit.world import World
 from pillarbox.dashboard.docs import doc_pages, doc_search, guide
@@ -104,9 +104,7 @@ async def test_examples_are_what_their_schemas_take(pillarbox: World) -> None:
         parts += [(schema, False) for schema in whole.contents(operation)[len(body) :]]
         for schema, is_request in parts:
             example = example_of(schema, whole.schemas, is_request=is_request)
-            validator = jsonschema_rs.Draft202012Validator(
-                {**schema, "components": whole.document["components"]}, validate_formats=True
-            )
+            validator = validator_of(schema, whole.document["components"]["schemas"])
             faults = [error.message for error in validator.iter_errors(example)]
             assert faults == [], (operation.slug, example)
 
