@@ -23,6 +23,7 @@ from pathlib import Path
 import asyncpg
 
 from kit.brought import INVARIANTS
+from kit.prepared_cluster import put_database
 from pillarbox.emails.integrity.reconcile import reconcile
 from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.ids import Ids
@@ -80,6 +81,8 @@ class Served:
         }
         flags = [word for name, text in given.items() for word in (f"--{name.replace('_', '-')}", text)]
         self.data = data
+        if sources == TESTS.parent / "src" and "database_url" not in given:
+            put_database(data)
         self.process = subprocess.Popen(
             [sys.executable, "-m", "pillarbox", "serve", *flags],
             stdout=subprocess.PIPE,

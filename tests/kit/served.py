@@ -14,6 +14,7 @@ from typing import Any
 
 import resend
 
+from kit.prepared_cluster import put_database
 from repository.running import TESTS, TIMEOUT, Lines
 
 KEY = "re_SdkTest1_abcdefghijklmnopqrstuvwx"
@@ -42,6 +43,8 @@ def serving(data: Path, **flags: str) -> Iterator[Server]:
     given = {"data": str(data), "http": "127.0.0.1:0", "processes": "2", "rate_limit": "0", "log": "json"}
     given |= {"smtp": "off", "submission": "off"}
     given |= {"initial_api_key": KEY, **flags}
+    if "database_url" not in given:
+        put_database(data)
     options = [text for name, value in given.items() for text in (f"--{name.replace('_', '-')}", value)]
     process = subprocess.Popen(
         [sys.executable, "-P", "-m", "pillarbox", "serve", *options],

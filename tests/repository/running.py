@@ -15,6 +15,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from kit.prepared_cluster import put_database
+
 TESTS = Path(__file__).parents[1]
 TIMEOUT = 30.0
 
@@ -78,6 +80,8 @@ class Running:
         given.update(zip(flags[::2], flags[1::2], strict=True))
         self.data = data
         flat = [text for pair in given.items() for text in pair]
+        if not {"--database-url", "--pg-bin"} & {*given} and os.access(data.parent, os.W_OK):
+            put_database(data)
         self.process = subprocess.Popen(
             [sys.executable, str(TESTS / "repository" / "serve.py"), factory, *flat],
             stdout=subprocess.PIPE,
