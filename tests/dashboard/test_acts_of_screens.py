@@ -65,6 +65,7 @@ FIELDS: Final[dict[str, dict[str, Any]]] = {
         "text": "Hello.",
         "key": str(uuid4()),
     },
+    "/dashboard/contacts/imports/new/{upload_id}": {"to_0": "email", "consent_note": "At the fair."},
     "/dashboard/request": {
         "operation": "post-suppressions",
         "confirmed": "yes",
@@ -85,6 +86,8 @@ CHANGES_NOTHING: Final = {
     "/dashboard/automations/{automation_id}/simulate": "shows what would be",
     "/dashboard/automations/{automation_id}/versions/open": "shows the editor",
     "/dashboard/first-steps/hide": "is about one person's overview",
+    "/dashboard/contacts/imports/new": "stores a file, which nothing is made of yet",
+    "/dashboard/contacts/imports/new/{upload_id}/discard": "removes a file that nothing was made of",
 }
 ELSEWHERE: Final = {
     "/dashboard/installation/queue/retry": "tests/dashboard/test_installation_screens.py",
@@ -121,6 +124,8 @@ async def what_is_chosen(team: Team, path: str) -> dict[str, Any]:
 
 async def typed_name(team: Team, route: Route, path: str) -> dict[str, str]:
     """Return what is typed before something is deleted."""
+    if route.path.endswith("{import_id}/undo"):
+        return {"typed_name": "<b>people.csv"}
     if not route.path.endswith(NAMED):
         return {}
     answer = (await team.get(path.removeprefix("/dashboard").removesuffix("/delete"))).json()

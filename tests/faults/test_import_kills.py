@@ -131,6 +131,32 @@ async def test_a_worker_that_dies_while_an_import_gives_way_to_mail(
     await reconciled(database_url)
 
 
+async def test_a_worker_that_dies_while_an_import_is_undone(database_url: str, tmp_path: Path) -> None:
+    """CSV-02, DUR-03: before a batch of removed contacts is committed, and behind it: each is removed and
+    counted once, and one that somebody changed stays."""
+    await first_team(database_url)
+    with worker_processes(database_url, tmp_path) as workers:
+        workers.start("import.undo_written=kill@2")
+        async with http_client("http://{}:{}".format(*workers.at), KEY) as client:
+            import_id = await posted(client, 2_000)
+            await ended(database_url, import_id)
+            changed = await client.patch("/contacts/reader.0@quay.example", json={"first_name": "Other"})
+            assert changed.status_code == 200, changed.text
+            assert (await client.post(f"/contacts/imports/{import_id}/undo")).status_code == 202
+            for fault in ("import.undo_committed=kill@1", ""):
+                assert await asyncio.to_thread(workers.died) == -signal.SIGKILL
+                workers.start(fault)
+            path = f"/contacts/imports/{import_id}/undo"
+            async with asyncio.timeout(30):
+                while (state := (await client.get(path)).json())["completed_at"] is None:
+                    await asyncio.sleep(0.05)
+            assert (state["removed"], state["kept"]) == (8 * 200 - 1, 1)
+            assert [one["email"] for one in (await client.get("/contacts")).json()["data"]] == [
+                "reader.0@quay.example"
+            ]
+    await reconciled(database_url)
+
+
 async def test_a_worker_that_dies_before_an_import_is_made(database_url: str, tmp_path: Path) -> None:
     """CSV-02: the file is there, and no row names it: no import, and no answer. `verify` collects such
     files."""

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import secrets
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import Any, Final
 from uuid import UUID, uuid4
 
 from kit.automation_rows import an_automation, connection, sleeping_runs, step
+from kit.clock import ManualClock
 from kit.people import a_person
 from kit.webhooks import hook, publish
 from kit.world import Team
 from pillarbox.application import SLICES
+from pillarbox.contacts.imports.columns import ColumnPositions
+from pillarbox.contacts.imports.uploads import ImportUploads, WizardChoices
 from pillarbox.dashboard.frame.screen_table import Screen, screens_of
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import transaction
+from pillarbox.kernel.work.jobs import Jobs
 from pillarbox.mail.smtp.intake import ReceivedText
 from pillarbox.people.membership import members
 from pillarbox.people.roles import TeamRole
@@ -197,6 +202,48 @@ async def a_property(team: Team) -> str:
     return str((await team.post("/contact-properties", body)).json()["id"])
 
 
+CSV: Final = (
+    b"E-mail,Name,<b>Plan</b>,Seats\n"
+    b"ada@quay.example,Ada,<i>pro</i>,4\n"
+    b"no address,Ben,free,2\n"
+    b"nell@quay.example,Nell,pro,12\n"
+)
+"""A file with contacts: one row fails."""
+
+
+async def an_upload(team: Team) -> str:
+    """Store a file whose columns nobody has mapped."""
+
+    async def pieces() -> AsyncIterator[bytes]:
+        yield CSV
+
+    uploads = team.world.app.need(ImportUploads)
+    return str(await uploads.take(team.db, pieces(), "<b>people.csv", "ada@harbor.example"))
+
+
+async def an_import(team: Team) -> str:
+    """Import a file by the wizard, and wait for its end."""
+    choices = WizardChoices(
+        columns=ColumnPositions(
+            {"email": 0, "first_name": 1}, {"plan": (2, "string"), "seats": (3, "number")}
+        ),
+        is_skip=False,
+        segments=[],
+        topics={},
+        consent_note="They signed up at the <b>fair</b> in May.",
+    )
+    uploads = team.world.app.need(ImportUploads)
+    jobs = team.world.app.need(Jobs)
+    import_id = await uploads.start(team.db, UUID(await an_upload(team)), choices)
+    async with asyncio.timeout(30):
+        while (await team.get(f"/contacts/imports/{import_id}")).json()["completed_at"] is None:
+            if isinstance(team.world.clock, ManualClock):
+                team.world.clock.advance(0.001)
+            await jobs.look()
+            await jobs.idle()
+    return str(import_id)
+
+
 async def a_member(team: Team) -> str:
     """Make somebody else a member of the team."""
     person = await a_person(team, f"{uuid4().hex[:8]}@quay.example", TeamRole.MEMBER, password=False)
@@ -266,6 +313,8 @@ SUBJECTS: Final[dict[str, Builds]] = {
     "member_id": a_member,
     "team_id": its_team,
     "email_id": an_email,
+    "upload_id": an_upload,
+    "import_id": an_import,
     "received_id": a_received_email,
     "webhook_id": a_webhook,
     "event": an_event,

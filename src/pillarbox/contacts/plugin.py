@@ -6,10 +6,12 @@ from pillarbox.contacts import routes
 from pillarbox.contacts.engagement.counting import EngagementCounting, engagement_periodic
 from pillarbox.contacts.event_data import SHAPES
 from pillarbox.contacts.imports import routes as import_routes
-from pillarbox.contacts.imports.files import DETAIL_KEPT, ImportRetention
+from pillarbox.contacts.imports.files import DETAIL_KEPT, UPLOAD_KEPT, ImportRetention
 from pillarbox.contacts.imports.intake import ImportIntake
 from pillarbox.contacts.imports.invariants import INVARIANTS as IMPORT_INVARIANTS
 from pillarbox.contacts.imports.jobs import LIMIT, ImportJobs
+from pillarbox.contacts.imports.undo import ImportUndo
+from pillarbox.contacts.imports.uploads import ImportUploads
 from pillarbox.contacts.invariants import INVARIANTS
 from pillarbox.contacts.mail_values import mail_values
 from pillarbox.contacts.store import ContactEnds, Contacts
@@ -38,17 +40,22 @@ SLICE = Slice(
         Contacts: lambda kit: Contacts(kit.need(Ids), kit.need(Publisher), kit.find(ContactEnds)),
         ContactSource: lambda _: ContactSource(mail_values),
         ImportIntake: _import_intake,
+        ImportUploads: lambda kit: ImportUploads(kit.need(ImportIntake)),
+        ImportUndo: lambda kit: ImportUndo(kit.engine_pool, kit.clock, kit.find(ContactEnds)),
         ImportJobs: lambda kit: ImportJobs(
             kit.engine_pool, kit.need(BlobStore), kit.clock, kit.need(RecentMail)
         ),
         ImportRetention: lambda kit: ImportRetention(kit.pool, kit.need(BlobStore), kit.clock),
     },
     routes=collect(routes, import_routes),
-    jobs=lambda kit: kit.need(ImportJobs).handlers(),
+    jobs=lambda kit: {**kit.need(ImportJobs).handlers(), **kit.need(ImportUndo).handlers()},
     job_limits=lambda _: [LIMIT],
     retention=[
         Retention(
-            [RetentionItem("row errors and other details of imports of contacts", DETAIL_KEPT)],
+            [
+                RetentionItem("row errors and other details of imports of contacts", DETAIL_KEPT),
+                RetentionItem("files with contacts whose columns nobody has mapped", UPLOAD_KEPT),
+            ],
             lambda kit: kit.need(ImportRetention).periodic(),
         )
     ],

@@ -37,6 +37,7 @@ from pillarbox.dashboard.events import event_page as team_event_page
 from pillarbox.dashboard.frame import assets, design, live, search
 from pillarbox.dashboard.frame.live import LiveStreams
 from pillarbox.dashboard.frame.screen_table import ScreenTable, screens_of
+from pillarbox.dashboard.imports import column_mapping, import_list, import_page
 from pillarbox.dashboard.installation import (
     acts,
     examination,
@@ -125,6 +126,9 @@ PAGES = collect(
     log,
     unsubscribe_page,
     consent_pages,
+    import_list,
+    column_mapping,
+    import_page,
     assets,
     design,
     search,

@@ -472,7 +472,8 @@ CREATE INDEX suppressions_origin ON suppressions (team_id, origin, id);
 -- Audience -------------------------------------------------------------------------------------------
 
 -- `address` and `email` as in `suppressions`. `properties` has the values by the number of their property; what
--- has the number of a deleted property is no value any more.
+-- has the number of a deleted property is no value any more. `import_id` is the import that made the contact; while
+-- `imported_at` is `updated_at`, nobody else has changed it.
 CREATE TABLE contacts (
     team_id      uuid        NOT NULL,
     id           uuid        NOT NULL,
@@ -484,6 +485,8 @@ CREATE TABLE contacts (
     properties   jsonb       NOT NULL DEFAULT '{}',
     created_at   timestamptz NOT NULL,
     updated_at   timestamptz NOT NULL,
+    import_id    uuid,
+    imported_at  timestamptz,
     PRIMARY KEY (team_id, id),
     CONSTRAINT contacts_team_address_key UNIQUE (team_id, address)
 ) WITH (
@@ -602,11 +605,14 @@ CREATE TABLE engagement_progress (
 ) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 200);
 
 -- `columns` says which column of the file becomes what. `checkpoint` is where the next batch begins; it changes
--- with the counts and the contacts in one transaction. `blob` is null once the file is removed.
+-- with the counts and the contacts in one transaction. `blob` is null once the file is removed. An `uploaded` file
+-- waits until somebody has mapped its columns, `preview` is what they see of it. `undo_after` is the last contact that
+-- was looked at while an import is undone.
 CREATE TABLE contact_imports (
     team_id      uuid        NOT NULL,
     id           uuid        NOT NULL,
-    status       text        NOT NULL CHECK (status IN ('queued', 'in_progress', 'completed', 'failed')),
+    status       text        NOT NULL CONSTRAINT contact_imports_status_check
+                 CHECK (status IN ('uploaded', 'queued', 'in_progress', 'completed', 'failed')),
     on_conflict  text        NOT NULL CHECK (on_conflict IN ('upsert', 'skip')),
     columns      json        NOT NULL,
     segments     json        NOT NULL,
@@ -622,6 +628,15 @@ CREATE TABLE contact_imports (
     created_at   timestamptz NOT NULL,
     started_at   timestamptz,
     completed_at timestamptz,
+    file_name         text,
+    created_by        text,
+    consent_note      text,
+    preview           json,
+    undo_requested_at timestamptz,
+    undone_at         timestamptz,
+    undo_after        uuid,
+    undo_removed      bigint NOT NULL DEFAULT 0,
+    undo_kept         bigint NOT NULL DEFAULT 0,
     PRIMARY KEY (team_id, id),
     CHECK ((completed_at IS NOT NULL) = (status IN ('completed', 'failed')))
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 200);

@@ -123,7 +123,9 @@ async def apply(
         if head.staged:
             segments = await queries.hold_segments(db, sorted(running.segments))
             topics = await queries.hold_topics(db, sorted(running.topics))
-            target = UpsertTarget(job.team_id, segments, {topic: running.topics[topic] for topic in topics})
+            target = UpsertTarget(
+                job.team_id, running.id, segments, {topic: running.topics[topic] for topic in topics}
+            )
             rows = StagedRows(head.staged, head.given, reader.lines())
             await upsert_queries.stage(conn, rows)
             work = upsert_queries.insert if running.is_skip else upsert_queries.upsert

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
@@ -10,7 +11,7 @@ from uuid import UUID
 
 import asyncpg
 
-from pillarbox.contacts.imports import queries
+from pillarbox.contacts.imports import queries, upload_queries
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.storage import blob_removal
@@ -20,6 +21,9 @@ from pillarbox.kernel.work.periodic import Periodic
 
 FOLDER: Final = "imports"
 DETAIL_KEPT: Final = timedelta(days=90)
+UPLOAD_KEPT: Final = timedelta(days=1)
+"""How long a file waits until its columns are mapped."""
+
 BATCH: Final = 1000
 
 
@@ -53,7 +57,7 @@ class ImportRetention:
 
     async def collect(self) -> str:
         """Remove files and details; says what was done."""
-        files = await self.remove_files()
+        files = await self.remove_files() + await self.remove_uploads()
         before = self.clock.now() - DETAIL_KEPT
 
         async def some() -> int:
@@ -61,6 +65,14 @@ class ImportRetention:
             return await queries.remove_details(self.pool, before, BATCH)
 
         return f"{files} files, details of {await in_batches(some)} imports"
+
+    async def remove_uploads(self) -> int:
+        """Remove files that have waited too long for somebody to map their columns; returns how many."""
+        blobs = await upload_queries.remove_old(self.pool, self.clock.now() - UPLOAD_KEPT, BATCH)
+        for blob in blobs:
+            with contextlib.suppress(BlobFailed):
+                await self.blobs.delete(blob)
+        return len(blobs)
 
     async def remove_files(self) -> int:
         """Remove the files of imports that have ended whose process could not; returns how many."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -205,12 +205,7 @@ class ImportIntake:
         # The database reads no JSON with a NUL.
         checkpoint = Checkpoint(encoding, header.delimiter.strip(NO_DELIMITER), header.end)
         async with db.transaction() as inside:
-            if await queries.count_open(inside) >= MOST_OPEN:
-                raise TooMany(MOST_OPEN, "imports that have not ended")
-            stored = await self._stored_columns(inside, columns)
-            await self._check_segments(inside, options.segments)
-            if len(await queries.hold_topics(inside, list(options.topics))) < len(options.topics):
-                raise NotFound("Topic")
+            stored = await self.checked(inside, columns, options.segments, options.topics)
             await queries.insert(
                 inside,
                 import_id,
@@ -223,7 +218,24 @@ class ImportIntake:
                 checkpoint=_json(checkpoint),
                 now=now,
             )
-            await job_queries.hasten(inside, self.ids.new(), queries.JOB, inside.team_id, self.ids.now())
+            await self.hasten(inside)
+
+    async def checked(
+        self, db: TeamDb, columns: ColumnPositions, segments: Sequence[UUID], topics: Mapping[UUID, str]
+    ) -> StoredColumns:
+        """Return the columns as an import stores them, with properties that are new; they, the segments and
+        the topics stay until the transaction ends. 403 where too many imports have not ended."""
+        if await queries.count_open(db) >= MOST_OPEN:
+            raise TooMany(MOST_OPEN, "imports that have not ended")
+        stored = await self._stored_columns(db, columns)
+        await self._check_segments(db, segments)
+        if len(await queries.hold_topics(db, list(topics))) < len(topics):
+            raise NotFound("Topic")
+        return stored
+
+    async def hasten(self, db: TeamDb) -> None:
+        """See to it that the imports of the team are done."""
+        await job_queries.hasten(db, self.ids.new(), queries.JOB, db.team_id, self.ids.now())
 
     async def _check_segments(self, db: TeamDb, segments: Sequence[UUID]) -> None:
         held = await queries.hold_segments(db, segments)

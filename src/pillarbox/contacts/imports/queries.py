@@ -35,20 +35,23 @@ COUNT_OPEN = """
     SELECT count(*) FROM contact_imports WHERE team_id = $1 AND status IN ('queued', 'in_progress')
 """
 
-# The imports of a page, of the status `$5` or of any; or the one with the id `$6`.
+# The imports of a page, of the status `$5` or of any; or the one with the id `$6`. Files that wait to be
+# mapped are none.
 READ = """
     SELECT id, status, created_at, completed_at, created, updated, skipped, failed FROM (
         (SELECT *
            FROM contact_imports
-          WHERE team_id = $1 AND id < $2 AND ($5::text IS NULL OR status = $5) ORDER BY id DESC LIMIT $4)
+          WHERE team_id = $1 AND id < $2 AND status <> 'uploaded' AND ($5::text IS NULL OR status = $5)
+          ORDER BY id DESC LIMIT $4)
         UNION ALL
         (SELECT *
            FROM contact_imports
-          WHERE team_id = $1 AND id > $3 AND ($5::text IS NULL OR status = $5) ORDER BY id LIMIT $4)
+          WHERE team_id = $1 AND id > $3 AND status <> 'uploaded' AND ($5::text IS NULL OR status = $5)
+          ORDER BY id LIMIT $4)
         UNION ALL
         (SELECT *
            FROM contact_imports
-          WHERE team_id = $1 AND id = $6)
+          WHERE team_id = $1 AND status <> 'uploaded' AND id = $6)
     ) AS page
 """
 

@@ -84,7 +84,7 @@ async def reading(plan: ImportPlan, now: int, file: AsyncIterator[bytes]) -> Asy
                 PROGRAM,
                 stdin=PIPE,
                 stdout=PIPE,
-                env=_environment(),
+                env=child_environment(),
                 limit=BUFFER,
                 pass_fds=(told,),
             )
@@ -129,7 +129,7 @@ async def _feed(process: Process, start: ReaderInput, file: AsyncIterator[bytes]
         raise
 
 
-def _environment() -> dict[str, str]:
+def child_environment() -> dict[str, str]:
     """Return the environment of the process: the place of the program, and nothing that is secret."""
     found = {name: os.environ[name] for name in INHERITED if name in os.environ}
     return {**found, "PYTHONPATH": os.pathsep.join([path for path in sys.path if path])}

@@ -7,8 +7,11 @@ from uuid import UUID
 
 from pillarbox.contacts.imports import queries, wire
 from pillarbox.contacts.imports.intake import BODY_LIMIT, ImportIntake
+from pillarbox.contacts.imports.undo import request_undo
+from pillarbox.contacts.imports.uploads import record_of
 from pillarbox.kernel.http.request import Reply, Request
 from pillarbox.kernel.http.routing import Access, route
+from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.paging import PAGING, ListOf, Page, envelope
 from pillarbox.kernel.wire.problems import NotFound
@@ -61,3 +64,27 @@ async def errors(request: Request, db: TeamDb) -> Reply[ListOf[wire.RowError]]:
     if await queries.one(db, import_id) is None:
         raise NotFound("Contact import")
     return Reply(envelope(await queries.errors(db, page, import_id), page, wire.shown_error))
+
+
+@route(
+    "POST",
+    "/contacts/imports/{import_id}/undo",
+    needs=Access.FULL,
+    status=202,
+    problems=(409,),
+    summary="Undo an import of contacts",
+)
+async def undo(request: Request, db: TeamDb) -> Reply[wire.ImportUndoRef]:
+    import_id = request.uuid("import_id")
+    await request_undo(db, request.use(Ids), import_id)
+    return Reply(wire.ImportUndoRef(object="contact_import", id=import_id), 202)
+
+
+@route(
+    "GET",
+    "/contacts/imports/{import_id}/undo",
+    needs=Access.FULL,
+    summary="Retrieve how far an import of contacts is undone",
+)
+async def undo_state(request: Request, db: TeamDb) -> Reply[wire.ImportUndoState]:
+    return Reply(wire.shown_undo(await record_of(db, request.uuid("import_id"))))

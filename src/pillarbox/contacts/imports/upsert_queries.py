@@ -42,9 +42,9 @@ UPSERT: Final = """
     WITH written AS (
         INSERT INTO contacts AS c
                (team_id, id, address, email, first_name, last_name, unsubscribed, properties, created_at,
-                updated_at)
+                updated_at, import_id, imported_at)
         SELECT $1, r.id, r.address, r.email, r.first_name, r.last_name, coalesce(r.unsubscribed, false),
-               r.properties, $2, $2
+               r.properties, $2, $2, $7, $2
           FROM import_rows r
          WHERE (r.unsubscribed IS NOT NULL) = $6
          ORDER BY r.address COLLATE "C"
@@ -53,7 +53,10 @@ UPSERT: Final = """
                last_name = coalesce(excluded.last_name, c.last_name),
                unsubscribed = CASE WHEN $6 THEN excluded.unsubscribed ELSE c.unsubscribed END,
                properties = c.properties || excluded.properties,
-               updated_at = greatest(c.updated_at, excluded.updated_at)
+               updated_at = greatest(c.updated_at, excluded.updated_at),
+               imported_at = CASE WHEN c.import_id = $7 AND c.imported_at = c.updated_at
+                                  THEN greatest(c.updated_at, excluded.updated_at)
+                                  ELSE c.imported_at END
          WHERE (excluded.first_name IS NOT NULL AND excluded.first_name IS DISTINCT FROM c.first_name)
             OR (excluded.last_name IS NOT NULL AND excluded.last_name IS DISTINCT FROM c.last_name)
             OR ($6 AND excluded.unsubscribed <> c.unsubscribed)
@@ -79,9 +82,9 @@ SKIP: Final = """
     WITH written AS (
         INSERT INTO contacts
                (team_id, id, address, email, first_name, last_name, unsubscribed, properties, created_at,
-                updated_at)
+                updated_at, import_id, imported_at)
         SELECT $1, r.id, r.address, r.email, r.first_name, r.last_name, coalesce(r.unsubscribed, false),
-               r.properties, $2, $2
+               r.properties, $2, $2, $6, $2
           FROM import_rows r
          ORDER BY r.address COLLATE "C"
         ON CONFLICT ON CONSTRAINT contacts_team_address_key DO NOTHING
@@ -137,9 +140,11 @@ class UpsertCounts(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class UpsertTarget:
-    """Where the rows go: segments that the contacts join, and what they choose of topics; both are held."""
+    """Where the rows go: segments that the contacts join, and what they choose of topics; both are held. New
+    contacts are those of the import."""
 
     team_id: UUID
+    import_id: UUID
     segments: Sequence[UUID]
     topics: Mapping[UUID, str]
 
@@ -166,7 +171,7 @@ async def upsert(conn: Connection, rows: StagedRows, target: UpsertTarget, now: 
     kinds = [is_given for is_given, count in ((False, rows.count - rows.given), (True, rows.given)) if count]
     if len(kinds) > 1:
         await conn.execute(LOCK, target.team_id)
-    found = [_written(await conn.fetchrow(UPSERT, *args, is_given)) for is_given in kinds]
+    found = [_written(await conn.fetchrow(UPSERT, *args, is_given, target.import_id)) for is_given in kinds]
     written = UpsertCounts(sum([one.contacts for one in found]), sum([one.created for one in found]))
     if written.contacts < rows.count and (target.segments or target.topics):
         await conn.execute(BELONG, *args)
@@ -176,7 +181,7 @@ async def upsert(conn: Connection, rows: StagedRows, target: UpsertTarget, now: 
 async def insert(conn: Connection, rows: StagedRows, target: UpsertTarget, now: datetime) -> UpsertCounts:
     """Make the contacts that do not exist; the others are left as they are."""
     args = (target.team_id, now, target.segments, list(target.topics), list(target.topics.values()))
-    return _written(await conn.fetchrow(SKIP, *args))
+    return _written(await conn.fetchrow(SKIP, *args, target.import_id))
 
 
 def _written(row: asyncpg.Record | None) -> UpsertCounts:

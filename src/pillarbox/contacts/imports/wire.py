@@ -13,6 +13,7 @@ from pillarbox.contacts.imports import options
 from pillarbox.contacts.imports.columns import DEFAULT_MAP, ColumnMap, HeaderMap
 from pillarbox.contacts.imports.options import ImportOptions
 from pillarbox.contacts.imports.queries import ImportCounts, ListedError
+from pillarbox.contacts.imports.upload_queries import ImportRecord
 from pillarbox.contacts.wire import Choices, Segments, Topics
 from pillarbox.kernel.http.schemas import shown_as
 from pillarbox.kernel.wire.fields import parse, read_by, word_reader
@@ -86,6 +87,34 @@ class RowError(Struct, kw_only=True):
     row: int
     email: str | None
     reason: str
+
+
+class ImportUndoRef(Struct, kw_only=True):
+    object: Literal["contact_import"]
+    id: UUID
+
+
+class ImportUndoState(Struct, kw_only=True):
+    """How far an import is undone: contacts that were removed, and those that somebody changed since."""
+
+    object: Literal["contact_import_undo"]
+    id: UUID
+    requested_at: IsoTime | None
+    completed_at: IsoTime | None
+    removed: int
+    kept: int
+
+
+def shown_undo(record: ImportRecord) -> ImportUndoState:
+    return from_row(
+        ImportUndoState,
+        record,
+        object="contact_import_undo",
+        requested_at=record.undo_requested_at,
+        completed_at=record.undone_at,
+        removed=record.undo_removed,
+        kept=record.undo_kept,
+    )
 
 
 def shown(import_counts: ImportCounts) -> Import:

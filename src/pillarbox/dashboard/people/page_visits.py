@@ -303,7 +303,7 @@ def _marked(
     return mark
 
 
-def _hold_to_bounds(request: Request, visitor: Visitor) -> None:
+def hold_to_bounds(request: Request, visitor: Visitor) -> None:
     """Count the request for the person, and its database work for their team; raises RateLimited."""
     taken = request.use(Windows).take(key_for(f"pages of {visitor.person_id}"), REQUESTS, REQUEST_SECONDS)
     if not taken.allowed:
@@ -336,10 +336,10 @@ def page(
             visitor = await visitor_of(request.use(asyncpg.Pool), request.at, cookie(request))
             if visitor is None:
                 return see_other(with_return("/login", _here(request)))
-            _hold_to_bounds(request, visitor)
+            hold_to_bounds(request, visitor)
             if without_team is not None and visitor.team_id is None:
                 return see_other(without_team)
-            if not _is_allowed(visitor, right, for_operators=for_operators):
+            if not is_allowed(visitor, right, for_operators=for_operators):
                 return refused(visitor, for_operators=for_operators)
             if confirm and not visitor.is_confirmed(request.at):
                 return see_other(with_return("/confirm", _here(request)))
@@ -381,11 +381,11 @@ def form(
             visitor = await visitor_of(request.use(asyncpg.Pool), request.at, cookie(request))
             if visitor is None:
                 return see_other(with_return("/login", back))
-            _hold_to_bounds(request, visitor)
+            hold_to_bounds(request, visitor)
             fields = await _own_form(request, visitor.form_token)
             if isinstance(fields, Reply):
                 return fields
-            if not _is_allowed(visitor, right, for_operators=for_operators):
+            if not is_allowed(visitor, right, for_operators=for_operators):
                 return refused(visitor, for_operators=for_operators)
             if right is not None and not while_blocked and visitor.is_team_blocked:
                 return refused(visitor, text="team.blocked")
@@ -446,7 +446,8 @@ def to_confirm(
     )
 
 
-def _is_allowed(visitor: Visitor, right: Right | None, *, for_operators: bool) -> bool:
+def is_allowed(visitor: Visitor, right: Right | None, *, for_operators: bool) -> bool:
+    """Return whether the visitor has the right in their team, or is an operator where that is asked for."""
     if for_operators and not visitor.is_operator:
         return False
     return right is None or visitor.may(right)

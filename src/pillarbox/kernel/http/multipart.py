@@ -41,9 +41,10 @@ class NotAForm(BadRequest):
 
 @dataclass(frozen=True, slots=True)
 class FormPart:
-    """The head of one part of a form."""
+    """The head of one part of a form. `file_name` is what the sender calls the file, "" without one."""
 
     name: str
+    file_name: str = ""
 
 
 class _End:
@@ -170,7 +171,8 @@ class MultipartForm:
         kind, options = parse_options_header(self._disposition)
         if kind.lower() != b"form-data" or b"name" not in options:
             raise NotAForm("A part has no name.")
-        self._events.append(FormPart(options[b"name"].decode("utf-8", "replace")))
+        name, file_name = (options.get(key, b"").decode("utf-8", "replace") for key in (b"name", b"filename"))
+        self._events.append(FormPart(name, file_name))
 
     def _on_data(self, data: bytes, start: int, end: int) -> None:
         self._events.append(data[start:end])

@@ -46,6 +46,8 @@ POINTS: Final[Mapping[str, str]] = {
     "import.stored": "the file of an import is in the blob store, no row names it",
     "import.batch_written": "the rows of a batch and their counts are written, nothing is committed",
     "import.batch_committed": "a batch is committed, and the next one is not begun",
+    "import.undo_written": "contacts of an import are removed and counted, nothing is committed",
+    "import.undo_committed": "a batch of an undone import is committed, and the next one is not begun",
     "broadcast.snapshot": "the recipients of a broadcast are written, nothing is committed",
     "broadcast.copies_written": "copies of a broadcast with their work are written, nothing is committed",
     "broadcast.copies_committed": "copies are committed and leased to this process, its engine has none",

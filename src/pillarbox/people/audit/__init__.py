@@ -117,6 +117,8 @@ class Act(Enum):
     EMAILS_RESENT = "emails.resent"
     EMAILS_CANCELED = "emails.canceled"
     EMAILS_RESCHEDULED = "emails.rescheduled"
+    IMPORT_STARTED = "import.started"
+    IMPORT_UNDONE = "import.undone"
     REQUEST_SENT = "request.sent"
     INSTALLATION_EXAMINED = "installation.examined"
     INSTALLATION_VERIFIED = "installation.verified"
