@@ -38,7 +38,8 @@ SAME_IN_GERMAN = frozenset(
     contact.segment properties.type.string topics.name docs.body docs.code
     docs.dashboard docs.kind.format docs.kind.null docs.llms.resource domain.not_checked domain.region
     domain.reputation domain.title domain.tracking domains.name domains.status domains.title email.broadcast
-    imports.status imports.type.string email.by_host email.tags email.text email.webhooks emails.broadcast emails.domain emails.tag
+    imports.status imports.type.string
+    email.by_host email.tags email.text email.webhooks emails.broadcast emails.domain emails.tag
     enrolment.code factor.code invitation.team kind_group.domain limit.most_domains limit.most_webhooks
     logs.status metrics.by.broadcast metrics.by.domain metrics.part navigation.installation navigation.team
     operator.examination.doctor operator.examination.verify operator.glance.blobs operator.glance.facts
