@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from pillarbox.dashboard.texts.german.audience import contact, contact_properties, topics
+from pillarbox.dashboard.texts.german.audience import contact, contact_properties, imports, topics
 
-TEXTS: Final[dict[str, str]] = {**contact.TEXTS, **contact_properties.TEXTS, **topics.TEXTS}
+TEXTS: Final[dict[str, str]] = {
+    **contact.TEXTS,
+    **contact_properties.TEXTS,
+    **imports.TEXTS,
+    **topics.TEXTS,
+}
