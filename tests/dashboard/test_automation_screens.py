@@ -84,6 +84,7 @@ async def test_the_page_says_how_many_runs_are_at_each_step(harbor: Harbor) -> N
     text = text_of(page)
     assert "start user.signed_up 3 reached" in text
     assert "asks 2 days 2 reached · 2 waiting" in text
+    assert "thanks first_name 1 reached · 1 ended" in text
     assert "The figures are of all runs" in text
     runs = text_of(await ada.get(f"{LIST}/{automation}/runs?status=running"))
     assert "Running 2" in runs

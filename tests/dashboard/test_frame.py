@@ -63,3 +63,8 @@ def test_code_in_a_sentence_is_shown_as_code() -> None:
     assert with_code("The `to` of <b>") == "<bdi>The <code>to</code> of &lt;b&gt;</bdi>"
     assert with_code("`<i>`") == "<bdi><code>&lt;i&gt;</code></bdi>"
     assert with_code("one ` alone") == "one ` alone"
+
+
+def test_each_shortcut_leads_to_one_screen() -> None:
+    keys = [screen.navigation.keys for screen in table() if screen.navigation and screen.navigation.keys]
+    assert len(keys) == len(set(keys))

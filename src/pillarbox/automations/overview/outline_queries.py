@@ -39,6 +39,8 @@ STEPS: Final = """
            count(*) FILTER (WHERE x.status = 'waiting') AS waiting,
            count(*) FILTER (WHERE x.status = 'failed') AS failed,
            count(*) FILTER (WHERE x.status = 'skipped') AS skipped,
+           count(*) FILTER (WHERE x.output->>'result' = 'true') AS met,
+           count(*) FILTER (WHERE x.output->>'outcome' = 'event_received') AS came,
            (SELECT count(*) FROM those) AS runs, (SELECT min(created_at) FROM those) AS since
       FROM those
       JOIN automation_steps x ON x.team_id = $1 AND x.run_id = those.id
@@ -133,14 +135,16 @@ class RunCount(NamedTuple):
 
 
 class StepCount(NamedTuple):
-    """How many of the counted runs have reached a step, and what became of them there. `runs` is how many
-    are counted, and `since` when the oldest of them began."""
+    """How many of the counted runs have reached a step, and what became of them there: of a condition how
+    often it was met, of a wait how often the event came. `runs` are counted, the oldest began at `since`."""
 
     position: int
     reached: int
     waiting: int
     failed: int
     skipped: int
+    met: int
+    came: int
     runs: int
     since: datetime
 

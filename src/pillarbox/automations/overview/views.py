@@ -30,11 +30,12 @@ from pillarbox.kernel.wire.problems import NotFound
 MOST_COUNTED: Final = 1000
 """Runs of a status that a list counts of each automation; what is above is shown as more."""
 
-MOST_OF_ONE: Final = 100_000
+MOST_OF_ONE: Final = 30_000
 """The same on the page of one automation."""
 
-MOST_IN_STEPS: Final = 5000
-"""The newest runs whose steps the page of an automation counts."""
+MOST_IN_STEPS: Final = 3000
+ROWS_COUNTED: Final = 40_000
+"""The newest runs whose steps the page of an automation counts, fewer where the graph has many steps."""
 
 MOST_VERSIONS: Final = 100
 MOST_LISTENERS: Final = 200
@@ -163,9 +164,14 @@ async def run_counts(
     return result
 
 
-async def step_counts(db: TeamDb, automation_id: UUID, version: int) -> Mapping[int, StepCount]:
-    """Return for each step what became of the newest runs of a version there."""
-    rows = await outline_queries.steps(db, automation_id, version, MOST_IN_STEPS)
+def runs_counted(steps: int) -> int:
+    """Return of how many runs the steps are counted, in a graph of so many steps."""
+    return min(MOST_IN_STEPS, ROWS_COUNTED // max(1, steps))
+
+
+async def step_counts(db: TeamDb, automation_id: UUID, version: int, limit: int) -> Mapping[int, StepCount]:
+    """Return for each step what became of those of the newest runs there that are of this version."""
+    rows = await outline_queries.steps(db, automation_id, version, limit)
     return {row.position: row for row in rows}
 
 

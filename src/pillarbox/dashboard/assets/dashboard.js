@@ -124,7 +124,7 @@
         open.querySelector("summary").focus();
       }
     }
-    if (event.ctrlKey || event.metaKey || event.altKey || typing(event.target)) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || event.key === "Shift" || typing(event.target)) return;
     if (event.key === "/") {
       event.preventDefault();
       openMenu();

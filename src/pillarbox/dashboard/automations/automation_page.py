@@ -118,7 +118,8 @@ async def automation_page(visit: Visit, *, status: int = 200, problem: str | Non
     automation_id = visit.request.uuid("automation_id")
     view = await views.view_of(visit.db, automation_id)
     visit.calls.append(ApiExample("GET", f"/automations/{automation_id}", {}, None))
-    counts = await views.step_counts(visit.db, automation_id, view.version)
+    most_counted = views.runs_counted(len(view.graph.steps))
+    counts = await views.step_counts(visit.db, automation_id, view.version, most_counted)
     totals = (await views.run_counts(visit.db, [automation_id], views.MOST_OF_ONE))[automation_id]
     details = await details_of(visit, view.graph)
     counted = next(iter(counts.values()), None)
@@ -133,8 +134,7 @@ async def automation_page(visit: Visit, *, status: int = 200, problem: str | Non
         totals=totals,
         limit=views.MOST_OF_ONE,
         counted=counted,
-        is_part=counted is not None and counted.runs >= views.MOST_IN_STEPS,
-        most_in_steps=views.MOST_IN_STEPS,
+        is_part=counted is not None and sum(totals.values()) > most_counted,
         statuses=STATUSES,
     )
 
@@ -164,15 +164,17 @@ async def segment_names(visit: Visit, ids: Sequence[str]) -> Mapping[str, str]:
 
 
 def _picture(view: AutomationView, details: Sequence[str], counts: Mapping[int, StepCount]) -> Any:
+    ends = ended_at(view.graph, counts)
+    figures = [figures_of(counts.get(place), ends.get(place, 0)) for place in range(len(details))]
     steps = [
         DrawnStep(
             kind=step.type,
             key=step.key,
             detail=details[position],
-            figures=figures_of(counts.get(position)),
+            figures=figures[position],
             tone=_tone(counts.get(position)),
             href=f"#step-{position}",
-            title=f"{t('automation.type.' + step.type)}: {step.key}. {figures_of(counts.get(position))}",
+            title=f"{t('automation.type.' + step.type)}: {step.key}. {figures[position]}",
         )
         for position, step in enumerate(view.graph.steps)
     ]
@@ -180,12 +182,29 @@ def _picture(view: AutomationView, details: Sequence[str], counts: Mapping[int, 
     return drawn(t("automation.graph_of", name=view.name), steps, lines)
 
 
-def figures_of(count: StepCount | None) -> str:
+def ended_at(graph: GraphOutline, counts: Mapping[int, StepCount]) -> Mapping[int, int]:
+    """Return how many runs came to an end of the graph at each step: no connection leads on there."""
+    followed = {(source, outcome) for source, _, outcome in graph.connections}
+    ends = {}
+    for position, count in counts.items():
+        through = count.reached - count.waiting - count.failed
+        match graph.steps[position].type:
+            case "condition":
+                ways = {"condition_met": count.met, "condition_not_met": through - count.met}
+            case "wait_for_event":
+                ways = {"event_received": count.came, "timeout": through - count.came}
+            case _:
+                ways = {"default": through}
+        ends[position] = sum(runs for way, runs in ways.items() if (position, way) not in followed)
+    return ends
+
+
+def figures_of(count: StepCount | None, ended: int) -> str:
     """Return the figures of a step in a line."""
     if count is None:
         return ""
     parts = [t("automation.figure.reached", count=number(count.reached))]
-    for name, value in (("waiting", count.waiting), ("failed", count.failed)):
+    for name, value in (("waiting", count.waiting), ("failed", count.failed), ("ended", ended)):
         if value:
             parts.append(t(f"automation.figure.{name}", count=number(value)))
     return " · ".join(parts)
@@ -201,7 +220,7 @@ def _rows(
     view: AutomationView, details: Sequence[str], counts: Mapping[int, StepCount]
 ) -> list[dict[str, Any]]:
     """Return the steps for the table that says what the picture shows."""
-    ways = leading(view.graph)
+    ways, ends = leading(view.graph), ended_at(view.graph, counts)
     return [
         {
             "position": position,
@@ -210,6 +229,7 @@ def _rows(
             "detail": details[position],
             "ways": ways.get(position, []),
             "count": counts.get(position),
+            "ended": ends.get(position, 0),
         }
         for position, step in enumerate(view.graph.steps)
     ]

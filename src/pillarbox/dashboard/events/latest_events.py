@@ -62,7 +62,7 @@ async def send(visit: Visit, form: Form) -> Reply[Html]:
     except Problem as problem:
         return await _send_page(visit, given, status=problem.status, problem=problem.message)
     visit.has_acted(given["name"].strip(), to=to)
-    return visit.to(with_query(LATEST, name=given["name"].strip()), done="event_sent")
+    return visit.to(with_query(LATEST, name=given["name"].strip(), done="event_sent"))
 
 
 async def latest_of(visit: Visit, name: str | None, limit: int) -> list[dict[str, Any]]:

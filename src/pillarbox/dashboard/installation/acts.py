@@ -29,7 +29,7 @@ FILTERS: Final = ("team", "what", "who", "since", "until")
     title="operator.acts",
     words="operator.acts.words",
     for_operators=True,
-    navigation=NavigationEntry(group="installation", order=60, icon="acts"),
+    navigation=NavigationEntry(group="installation", order=60, icon="acts", keys="A"),
     query={**dict.fromkeys(FILTERS, str), "after": str, "done": str},
 )
 async def index(visit: Visit) -> Reply[Html]:

@@ -38,7 +38,7 @@ GAPS: Final = 100
     title="operator.examination",
     words="operator.examination.words",
     for_operators=True,
-    navigation=NavigationEntry(group="installation", order=40, icon="health"),
+    navigation=NavigationEntry(group="installation", order=40, icon="health", keys="H"),
     query={"done": str},
 )
 async def index(visit: Visit) -> Reply[Html]:

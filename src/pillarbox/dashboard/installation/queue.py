@@ -75,7 +75,7 @@ class UnknownPart(Invalid):
     title="operator.queue",
     words="operator.queue.words",
     for_operators=True,
-    navigation=NavigationEntry(group="installation", order=20, icon="queue"),
+    navigation=NavigationEntry(group="installation", order=20, icon="queue", keys="Q"),
     query={"team": str, "domain": str, "done": str},
 )
 async def index(visit: Visit) -> Reply[Html]:

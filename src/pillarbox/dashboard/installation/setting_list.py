@@ -22,7 +22,7 @@ HERE: Final = "/dashboard/installation/settings"
     title="operator.settings",
     words="operator.settings.words",
     for_operators=True,
-    navigation=NavigationEntry(group="installation", order=50, icon="settings"),
+    navigation=NavigationEntry(group="installation", order=50, icon="settings", keys="S"),
     query={"show": str, "find": str, "done": str},
 )
 async def index(visit: Visit) -> Reply[Html]:

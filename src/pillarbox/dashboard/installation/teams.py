@@ -41,7 +41,7 @@ class LimitField(NamedTuple):
     title="operator.teams",
     words="operator.teams.words",
     for_operators=True,
-    navigation=NavigationEntry(group="installation", order=30, icon="teams"),
+    navigation=NavigationEntry(group="installation", order=30, icon="teams", keys="T"),
     query={"q": str, "after": str, "before": str, "done": str},
 )
 async def index(visit: Visit) -> Reply[Html]:

@@ -30,6 +30,8 @@ TEXTS: Final[dict[str, str]] = {
     "automation.figure.reached": "{count} reached",
     "automation.figure.waiting": "{count} waiting",
     "automation.figure.failed": "{count} failed",
+    "automation.figure.ended": "{count} ended",
+    "automation.ended_here": "Ended here",
     "automation.is_enabled": "Events start runs.",
     "automation.is_disabled": "Nothing starts. Runs that have begun go on.",
     "automation.enable": "Enable",

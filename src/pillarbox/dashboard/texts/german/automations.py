@@ -30,6 +30,8 @@ TEXTS: Final[dict[str, str]] = {
     "automation.figure.reached": "{count} erreicht",
     "automation.figure.waiting": "{count} warten",
     "automation.figure.failed": "{count} gescheitert",
+    "automation.figure.ended": "{count} am Ende",
+    "automation.ended_here": "Hier am Ende",
     "automation.is_enabled": "Ereignisse starten Läufe.",
     "automation.is_disabled": "Nichts startet. Begonnene Läufe gehen weiter.",
     "automation.enable": "Einschalten",
