@@ -165,7 +165,7 @@ async def run_counts(
 
 
 def runs_counted(steps: int) -> int:
-    """Return of how many runs the steps are counted, in a graph of so many steps."""
+    """Return how many runs have their steps counted, where a graph has so many steps."""
     return min(MOST_IN_STEPS, ROWS_COUNTED // max(1, steps))
 
 
