@@ -6,6 +6,7 @@ import json
 from typing import Any, Final
 from uuid import uuid4
 
+import msgspec
 import pytest
 
 from dashboard.test_page_rights import asked_of_members, path_in
@@ -13,6 +14,7 @@ from kit.automation_rows import lone_trigger
 from kit.people import an_operator, logged_in
 from kit.world import Team, World
 from pillarbox.dashboard.automations.drafts import draft_of
+from pillarbox.documents.theme import Theme
 from pillarbox.kernel.http.routing import Route
 
 ONE_EMAIL: Final = "/dashboard/emails/{email_id}/"
@@ -36,6 +38,12 @@ FIELDS: Final[dict[str, dict[str, Any]]] = {
     "/dashboard/webhooks/{webhook_id}/replay": {"period": "30d"},
     "/dashboard/domains/add": {"name": "pier.example", "custom_return_path": "send", "sending": "on"},
     "/dashboard/domains/{domain_id}/settings": {"open_tracking": "on", "sending": "on"},
+    "/dashboard/templates": {"start": "blocks"},
+    "/dashboard/templates/{template_id}/block": {"operation": "add", "place": "0", "type": "divider"},
+    "/dashboard/templates/{template_id}/content": {"subject": "Twelve lanterns"},
+    "/dashboard/templates/{template_id}/settings": {"name": "Lanterns"},
+    "/dashboard/templates/{template_id}/test": {"to": "delivered@resend.dev"},
+    "/dashboard/mail-theme": {**msgspec.to_builtins(Theme(accent="#123456"))},
     "/dashboard/suppressions/add": {"addresses": "ada@quay.example, ben@quay.example"},
     "/dashboard/topics/new": {
         "name": "Tides",
@@ -85,11 +93,16 @@ CHANGES_NOTHING: Final = {
     "/dashboard/webhooks/signature": "checks a signature",
     "/dashboard/automations/{automation_id}/simulate": "shows what would be",
     "/dashboard/automations/{automation_id}/versions/open": "shows the editor",
+    "/dashboard/mail-theme/html": "shows a mail",
+    "/dashboard/templates/{template_id}/html": "shows a mail",
     "/dashboard/first-steps/hide": "is about one person's overview",
     "/dashboard/contacts/imports/new": "stores a file, which nothing is made of yet",
     "/dashboard/contacts/imports/new/{upload_id}/discard": "removes a file that nothing was made of",
 }
 ELSEWHERE: Final = {
+    "/dashboard/images": "tests/documents/test_pictures.py",
+    "/dashboard/templates/{template_id}/save": "tests/dashboard/test_template_screens.py",
+    "/dashboard/templates/{template_id}/restore": "tests/dashboard/test_template_screens.py",
     "/dashboard/installation/queue/retry": "tests/dashboard/test_installation_screens.py",
     "/dashboard/installation/queue/drop": "tests/dashboard/test_installation_screens.py",
     "/team/keys/{api_key_id}/keep": "tests/oauth",
@@ -101,7 +114,10 @@ ELSEWHERE: Final = {
 
 NAMED: Final = tuple(
     f"{{{name}}}/delete"
-    for name in ("webhook_id", "domain_id", "automation_id", "contact_id", "topic_id", "contact_property_id")
+    for name in (
+        *("webhook_id", "domain_id", "automation_id", "contact_id", "topic_id", "contact_property_id"),
+        "template_id",
+    )
 )
 """Forms that ask for the name of the thing."""
 

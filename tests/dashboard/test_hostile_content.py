@@ -66,8 +66,7 @@ NOT_SHOWN: Final = frozenset(
     oauth_clients.logo_uri oauth_clients.name oauth_clients.redirect_uris oauth_grants.client_id
     received_attachments.content_id received_attachments.disposition received_emails.client
     received_emails.mail_from received_emails.recipients received_emails.spam_reason recipients.address
-    suppressions.address template_versions.html template_versions.sender
-    template_versions.subject template_versions.text
+    suppressions.address template_versions.text
     """.split()  # noqa: SIM905 (prose reads better as prose)
 )
 """Columns that reach no screen. One that does is taken from this list; one that does not says so here."""
@@ -120,6 +119,11 @@ def questions() -> list[str]:
     ]
 
 
+def is_mail(path: str) -> bool:
+    """Whether it is the document of a frame with a mail, which may have styles."""
+    return path.partition("?")[0].endswith("/html")
+
+
 def is_ours(link: str) -> bool:
     return link.startswith(HERE) and not link.startswith("/dashboard/live")
 
@@ -150,7 +154,7 @@ async def test_it_is_text_at_every_screen(pillarbox: World) -> None:
             continue
         page = HostilePage(answer.text)
         reached |= page.marks
-        faults += [(path, fault) for fault in page.faults]
+        faults += [(path, fault) for fault in page.faults if not (is_mail(path) and " style=" in fault)]
         if len(answer.content) > LARGEST:
             faults.append((path, f"{len(answer.content)} octets"))
         if path not in screens:

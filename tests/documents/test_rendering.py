@@ -54,6 +54,7 @@ def everywhere(text: str, link: str) -> dict[str, Any]:
 def test_nothing_that_acts_comes_out_of_any_field(link: str) -> None:
     mail = rendered(document_of(everywhere(EVIL, link)), Theme())
     assert active_part(mail.html) is None
+    assert "fonts.googleapis.com" not in mail.html
     assert "<script" not in mail.html.lower()
     assert "javascript:" not in re.sub(r"\{\{\{.*?\}\}\}", "", mail.html).lower()
 

@@ -6,8 +6,11 @@ import asyncio
 import re
 import secrets
 from collections.abc import AsyncIterator, Callable, Coroutine
+from io import BytesIO
 from typing import Any, Final
 from uuid import UUID, uuid4
+
+from PIL import Image
 
 from kit.automation_rows import an_automation, connection, sleeping_runs, step
 from kit.clock import ManualClock
@@ -18,6 +21,7 @@ from pillarbox.application import SLICES
 from pillarbox.contacts.imports.columns import ColumnPositions
 from pillarbox.contacts.imports.uploads import ImportUploads, WizardChoices
 from pillarbox.dashboard.frame.screen_table import Screen, screens_of
+from pillarbox.documents.images import Images
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import transaction
 from pillarbox.kernel.work.jobs import Jobs
@@ -244,6 +248,38 @@ async def an_import(team: Team) -> str:
     return str(import_id)
 
 
+async def a_template(team: Team) -> str:
+    """Make a template of blocks that was published, and a draft with hostile names in it."""
+    made = (await team.post("/templates", {"name": "Order <b>shipped</b>", "html": ""})).json()["id"]
+    for text in ("Your lanterns are on their way", "Your <i>twelve</i> lanterns are on their way"):
+        await team.call("PUT", f"/templates/{made}/document", {"document": document(text), "subject": text})
+        if "<" not in text:
+            await team.post(f"/templates/{made}/publish")
+    return str(made)
+
+
+async def a_picture(team: Team) -> str:
+    """Store a picture with a hostile text."""
+    out = BytesIO()
+    Image.new("RGB", (40, 30), "teal").save(out, "PNG")
+    image = await team.world.app.need(Images).add(team.db, "lantern.png", "A <b>lantern</b>", out.getvalue())
+    return str(image.id)
+
+
+def document(text: str) -> dict[str, Any]:
+    """Return a document with a block of each kind that people use most."""
+    return {
+        "kind": "blocks",
+        "blocks": [
+            {"type": "heading", "text": text, "level": 1},
+            {"type": "text", "text": "Hello {{{FIRST_NAME|friend}}}, order **{{{ORDER_NO}}}** has left."},
+            {"type": "button", "text": "Follow it", "href": "https://harbor.example/{{{ORDER_NO}}}"},
+            {"type": "columns", "columns": [[{"type": "text", "text": "Left"}], [{"type": "divider"}]]},
+            {"type": "footer", "text": "Harbor", "address": "1 Quay", "unsubscribe": "Unsubscribe"},
+        ],
+    }
+
+
 async def a_member(team: Team) -> str:
     """Make somebody else a member of the team."""
     person = await a_person(team, f"{uuid4().hex[:8]}@quay.example", TeamRole.MEMBER, password=False)
@@ -327,6 +363,8 @@ SUBJECTS: Final[dict[str, Builds]] = {
     "automation_id": a_series,
     "run_id": a_waiting_run,
     "definition_id": a_defined_event,
+    "template_id": a_template,
+    "image_id": a_picture,
 }
 """Makes what a path parameter of a screen names; returns its id."""
 

@@ -36,6 +36,11 @@ SAME_IN_GERMAN = frozenset(
     """
     account.passkeys account.sessions.browser account.team audit.person consent.team contact.name
     contact.segment properties.type.string topics.name docs.body docs.code
+    editor.as.example editor.block.code editor.block.html editor.block.text editor.field.href editor.link
+    editor.field.html editor.field.links editor.field.text editor.from.example editor.kind.html theme.logo
+    editor.kind.markdown editor.kind.mjml editor.source.html editor.source.markdown editor.source.mjml
+    editor.view.html gallery.newsletter template.alias template.test.subject template.variable theme.text
+    template.variable.string template.version template.version.size templates.name theme.footer
     docs.dashboard docs.kind.format docs.kind.null docs.llms.resource domain.not_checked domain.region
     domain.reputation domain.title domain.tracking domains.name domains.status domains.title email.broadcast
     imports.status imports.type.string

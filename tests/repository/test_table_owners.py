@@ -40,6 +40,7 @@ OWNERS = {
     "delivery": {"deliveries", "destinations", "mta_sts_policies", "paused", "sites"},
     "doctor": {"examinations"},
     "directory": {"directory_domains", "directory_inboxes", "directory_keys"},
+    "documents": {"images"},
     "domains": {"dkim_keys", "domain_claims", "domains"},
     "emails": {
         "attachments",

@@ -22,6 +22,13 @@ from pillarbox.dashboard.contact_properties import property_screens
 from pillarbox.dashboard.docs import doc_pages, request_form
 from pillarbox.dashboard.docs.doc_pages import Documentation
 from pillarbox.dashboard.domains import domain_list, domain_page, domain_settings
+from pillarbox.dashboard.editor import (
+    image_list,
+    template_details,
+    template_editor,
+    template_list,
+    theme_page,
+)
 from pillarbox.dashboard.emails import (
     email_acts,
     email_csv,
@@ -174,6 +181,11 @@ PAGES = collect(
     event_list,
     team_event_page,
     latest_events,
+    template_list,
+    template_editor,
+    template_details,
+    theme_page,
+    image_list,
     doc_pages,
     request_form,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -31,7 +32,10 @@ from pillarbox.documents.safe_html import cleaned
 from pillarbox.documents.theme import FONTS, Palette, Theme
 
 SIDE: Final = 32
-"""Pixels at both sides of the text."""
+GAP: Final = 6
+PANEL_SIDE: Final = 14
+"""Pixels at both sides of the text, of a column, and of the text in a column that is a panel."""
+_PADDING: Final = re.compile(r' padding="([^"]+)"')
 HEADINGS: Final[Mapping[int, tuple[int, str]]] = {1: (30, "1.22"), 2: (21, "1.3"), 3: (16, "1.4")}
 MONO: Final = FONTS["mono"]
 
@@ -164,14 +168,15 @@ class MjmlWriter:
             if block.panel
             else ""
         )
-        last = len(block.columns) - 1
-        columns = [
-            f'<mj-column padding="0 {0 if index == last else 10}px 14px {0 if index == 0 else 10}px"{look} '
-            f'vertical-align="top">'
-            f"{''.join(self._inner(inner, is_narrow=True) for inner in column)}</mj-column>"
-            for index, column in enumerate(block.columns)
-        ]
-        return f'<mj-section css-class="pb-row" padding="8px {SIDE}px 4px">{"".join(columns)}</mj-section>'
+        columns = [self._column(column, look, is_panel=block.panel) for column in block.columns]
+        side = SIDE - GAP
+        return f'<mj-section css-class="pb-row" padding="8px {side}px 4px">{"".join(columns)}</mj-section>'
+
+    def _column(self, blocks: Sequence[Block], look: str, *, is_panel: bool) -> str:
+        inner = "".join(self._inner(block, is_narrow=True) for block in blocks)
+        if is_panel:
+            inner = f'<mj-spacer height="14px" />{_with_sides(inner, PANEL_SIDE)}'
+        return f'<mj-column padding="0 {GAP}px 14px"{look} vertical-align="top">{inner}</mj-column>'
 
     # Blocks -------------------------------------------------------------------------------------------
 
@@ -340,6 +345,16 @@ class MjmlWriter:
             "td": cell,
             "th": f"{cell};font-weight:600",
         }
+
+
+def _with_sides(elements: str, side: int) -> str:
+    """Return elements of MJML with this padding at both sides."""
+
+    def padded(padding: re.Match[str]) -> str:
+        values = padding[1].split(" ")
+        return f' padding="{values[0]} {side}px {values[-1 if len(values) == 3 else 0]} {side}px"'
+
+    return _PADDING.sub(padded, elements)
 
 
 def _soft_on(day: Palette) -> str:

@@ -71,7 +71,7 @@ def _html_of_mjml(source: str) -> str:
 
     _check_size(source)
     try:
-        html = str(mjml.mjml2html(source))
+        html = str(mjml.mjml2html(source, fonts={}))
     except ValueError as wrong:
         raise DocumentRefused(f"The MJML is not valid: {str(wrong)[:300]}.") from None
     if len(html) > LONGEST_RESULT:

@@ -92,6 +92,7 @@ SELECT create_distributed_table('contact_events', 'team_id', colocate_with => 'e
 SELECT create_distributed_table('contact_imports', 'team_id', colocate_with => 'emails');
 SELECT create_distributed_table('contact_import_errors', 'team_id', colocate_with => 'emails');
 SELECT create_distributed_table('templates', 'team_id', colocate_with => 'emails');
+SELECT create_distributed_table('images', 'team_id', colocate_with => 'emails');
 SELECT create_distributed_table('template_versions', 'team_id', colocate_with => 'emails');
 SELECT create_distributed_table('broadcasts', 'team_id', colocate_with => 'emails');
 SELECT create_distributed_table('broadcast_recipients', 'team_id', colocate_with => 'emails');

@@ -686,6 +686,21 @@ CREATE TABLE template_versions (
     PRIMARY KEY (team_id, template_id, id)
 ) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 200);
 
+-- Pictures that teams put into their mail; the name of the blob is the address of the picture.
+CREATE TABLE images (
+    team_id    uuid        NOT NULL,
+    id         uuid        NOT NULL,
+    name       text        NOT NULL,
+    alt        text        NOT NULL,
+    media      text        NOT NULL,
+    width      integer     NOT NULL,
+    height     integer     NOT NULL,
+    size       bigint      NOT NULL,
+    blob       text        NOT NULL,
+    created_at timestamptz NOT NULL,
+    PRIMARY KEY (team_id, id)
+) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 200);
+
 -- `resolved_at`: when the recipients were written; `paused_for` shows as `queued` on the wire; `failed_for` says why
 -- it is `failed`. `content_id` is what its copies share, frozen when it was queued.
 CREATE TABLE broadcasts (

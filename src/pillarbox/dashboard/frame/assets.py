@@ -13,7 +13,7 @@ from pillarbox.kernel.http.routing import Access, route
 from pillarbox.kernel.wire.problems import NotFound
 
 MEDIA: Final = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8"}
-NAMES: Final = ("dashboard.css", "dashboard.js")
+NAMES: Final = ("dashboard.css", "dashboard.js", "editor.css", "editor.js")
 KEPT: Final = "public, max-age=31536000, immutable"
 
 

@@ -64,6 +64,7 @@ async def draw_screen(
         first_mail=first_mail(table.public_url),
         stylesheet=assets.address("dashboard.css"),
         script=assets.address("dashboard.js"),
+        asset=assets.address,
         **values,
     )
 

@@ -25,6 +25,7 @@ from pillarbox.dashboard.people.cookies import FORM_COOKIE, LANGUAGE_COOKIE, ZON
 from pillarbox.dashboard.people.device_cookie import with_device
 from pillarbox.dashboard.people.local_paths import local_path, with_return
 from pillarbox.dashboard.people.saved_form import NOTHING, SavedForm
+from pillarbox.dashboard.people.uploaded_files import UploadedFile, parts_of
 from pillarbox.dashboard.texts import t, use_language
 from pillarbox.kernel.http.failures import problem_for
 from pillarbox.kernel.http.maintenance import UnderMaintenance
@@ -42,6 +43,7 @@ from pillarbox.people.sessions import SessionOrigin
 from pillarbox.people.visitors import Visitor, visitor_of
 
 FORM_MEDIA: Final = "application/x-www-form-urlencoded"
+FILES_MEDIA: Final = "multipart/form-data"
 FORM_BYTES: Final = 64 * 1024
 MOST_FIELDS: Final = 200
 REQUESTS: Final = 300
@@ -59,6 +61,7 @@ class Form:
     """The fields of a form, as they were sent."""
 
     fields: tuple[tuple[str, str], ...] = ()
+    files: tuple[UploadedFile, ...] = ()
 
     def get(self, name: str, default: str = "") -> str:
         """Return the first field of that name."""
@@ -193,6 +196,11 @@ async def guest_of(request: Request) -> PageGuest:
 def fields_of(request: Request) -> Form | None:
     """Return the form of a request; None where its body is none."""
     media = (request.header("content-type") or "").partition(";")[0].strip().lower()
+    if media == FILES_MEDIA:
+        parts = parts_of(request.header("content-type") or "", bytes(request.raw))
+        if parts is None or any("\0" in value for pair in parts[0] for value in pair):
+            return None
+        return Form(tuple(parts[0]), tuple(parts[1]))
     if media != FORM_MEDIA:
         return None
     try:

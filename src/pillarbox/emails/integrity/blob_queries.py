@@ -69,6 +69,16 @@ TABLES = (
         """,
     ),
     ReferencingTable(
+        "images",
+        """
+        SELECT team_id, id, blob, size FROM images
+         WHERE (team_id, id) > ($1, $2)
+         ORDER BY team_id, id
+         LIMIT $3
+        """,
+        "SELECT blob FROM images WHERE team_id = $1 AND id = $2",
+    ),
+    ReferencingTable(
         "inbox_draft_attachments",
         """
         SELECT team_id, id, blob, size FROM inbox_draft_attachments
@@ -93,6 +103,8 @@ DELETE_NAMED = """
             UNION ALL
             SELECT blob FROM inbox_draft_attachments WHERE blob IS NOT NULL
             UNION ALL
+            SELECT blob FROM images
+            UNION ALL
             SELECT 'attachments/' || id::text FROM attachments WHERE size IS NULL) AS named
      WHERE l.key = named.key
 """
@@ -104,6 +116,7 @@ NAMED = """
          + (SELECT count(*) FROM received_sources WHERE blob IS NOT NULL)
          + (SELECT count(*) FROM contact_imports WHERE blob IS NOT NULL)
          + (SELECT count(*) FROM inbox_draft_attachments WHERE blob IS NOT NULL)
+         + (SELECT count(*) FROM images)
 """
 
 

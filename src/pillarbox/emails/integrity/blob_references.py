@@ -30,7 +30,7 @@ AT_ONCE = 16
 OLD = timedelta(hours=24)
 NIL = UUID(int=0)
 
-FOLDERS = ("attachments", "captured", "received", "imports", "drafts")
+FOLDERS = ("attachments", "captured", "received", "imports", "drafts", "images")
 """The folders of the store whose blobs are named by the tables below; all others are left alone."""
 
 

@@ -1,0 +1,114 @@
+"""The templates of a team, and how a new one begins: from the gallery, or empty."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from pillarbox.dashboard.editor.edited_thing import MJML_START
+from pillarbox.dashboard.editor.preview import PreviewLook, preview_frame
+from pillarbox.dashboard.frame.paging import list_page
+from pillarbox.dashboard.frame.screen_table import NavigationEntry
+from pillarbox.dashboard.frame.screens import act, download, screen
+from pillarbox.dashboard.frame.visit import Visit
+from pillarbox.dashboard.people.page_visits import Form
+from pillarbox.dashboard.texts import t
+from pillarbox.documents.gallery import GALLERY, GalleryTemplate
+from pillarbox.documents.rendering import DocumentRendering
+from pillarbox.documents.source import document_of
+from pillarbox.documents.team_theme import theme_of
+from pillarbox.kernel.http.request import Html, Reply
+from pillarbox.kernel.wire.problems import NotFound, Problem
+from pillarbox.people.audit import Act
+from pillarbox.people.roles import Right
+
+HERE: Final = "/dashboard/templates"
+GALLERY_FRAME: Final = "/dashboard/template-gallery/html"
+EMPTY: Final[dict[str, dict[str, Any]]] = {
+    "blocks": {
+        "kind": "blocks",
+        "blocks": [
+            {"type": "heading", "text": "", "level": 1},
+            {"type": "text", "text": ""},
+            {"type": "footer", "unsubscribe": "Unsubscribe"},
+        ],
+    },
+    "markdown": {"kind": "markdown", "text": "# \n\n"},
+    "mjml": {"kind": "mjml", "source": MJML_START.format(text="")},
+    "html": {"kind": "html", "html": "<p></p>\n"},
+}
+"""Documents to begin with, by kind."""
+
+
+@screen(
+    HERE,
+    title="templates.title",
+    words="templates.words",
+    navigation=NavigationEntry(group="email", order=30, icon="template", keys="t"),
+    query={"after": str, "before": str, "done": str},
+)
+async def index(visit: Visit) -> Reply[Html]:
+    """Show the templates, each with a picture of its mail."""
+    page = await list_page(visit, "/templates", HERE)
+    return await visit.draw("editor/template_list.html", templates=page.rows, paging=page.paging, here=HERE)
+
+
+@screen(f"{HERE}/new", title="templates.new", words="templates.new.words", right=Right.USE)
+async def new(visit: Visit) -> Reply[Html]:
+    """Show the gallery."""
+    return await new_page(visit)
+
+
+async def new_page(
+    visit: Visit, *, status: int = 200, problem: str | None = None, name: str = ""
+) -> Reply[Html]:
+    """Show the gallery, with what was typed."""
+    return await visit.draw(
+        "editor/template_new.html",
+        status=status,
+        problem=problem,
+        name=name,
+        here=HERE,
+        gallery_frame=GALLERY_FRAME,
+        gallery=list(GALLERY),
+        kinds=list(EMPTY),
+    )
+
+
+@download(GALLERY_FRAME, title="templates.preview", right=Right.USE, query={"name": str, "mode": str})
+async def gallery_frame(visit: Visit) -> Reply[Html]:
+    """Show a mail of the gallery in the team's theme, for a sandboxed frame."""
+    template = _of_gallery(visit.request.query.text("name") or "")
+    rendering = visit.request.use(DocumentRendering)
+    document = document_of(template.document)
+    mail = await rendering.render(
+        visit.team_id, document, await theme_of(visit.db), visit.request.is_client_gone
+    )
+    look = PreviewLook(is_dark=visit.request.query.last("mode") == "dark")
+    return await preview_frame(visit, mail, template.subject, template.variables, look)
+
+
+@act(HERE, title="templates.new", back=f"{HERE}/new", records=Act.TEMPLATE_CREATED)
+async def create(visit: Visit, form: Form) -> Reply[Html]:
+    """Create a template and open the editor."""
+    name, chosen = form.get("name").strip(), form.get("start")
+    try:
+        if chosen in EMPTY:
+            document, fields = EMPTY[chosen], {}
+        else:
+            template = _of_gallery(chosen)
+            document = template.document
+            fields = {"subject": template.subject, "variables": template.variables}
+            name = name or t(f"gallery.{template.name}")
+        made = await visit.post("/templates", {"name": name or t("templates.unnamed"), "html": ""})
+        await visit.put(f"/templates/{made['id']}/document", {"document": document, **fields})
+    except Problem as problem:
+        return await new_page(visit, status=problem.status, problem=problem.message, name=name)
+    visit.has_acted(made["id"])
+    return visit.to(f"{HERE}/{made['id']}")
+
+
+def _of_gallery(name: str) -> GalleryTemplate:
+    template = GALLERY.get(name)
+    if template is None:
+        raise NotFound("Template")
+    return template

@@ -1,0 +1,198 @@
+"""Screens of templates: gallery, blocks without a script, saving by it, versions, test copies, theme."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from kit.people import Visit, a_person, logged_in, text_of
+from kit.screens import a_template
+from kit.world import Team, World
+from pillarbox.people.roles import TeamRole
+
+HERE = "/dashboard/templates"
+
+
+async def browser(team: Team, role: TeamRole = TeamRole.OWNER) -> Visit:
+    person = await a_person(team, f"{role.value}-{team.id.hex[:6]}@harbor.example", role)
+    return await logged_in(team.world, person)
+
+
+def revision_of(page: str) -> str:
+    found = re.search(r'data-revision="([0-9a-f]+)"', page)
+    assert found is not None
+    return found[1]
+
+
+async def document_of(team: Team, template_id: str) -> dict[str, Any]:
+    return dict((await team.get(f"/templates/{template_id}/document")).json()["document"])
+
+
+async def test_a_template_begins_in_the_gallery_and_is_published(pillarbox: World) -> None:
+    team = await pillarbox.team()
+    ada = await browser(team)
+    assert "No template yet" in text_of(await ada.get(HERE))
+    page = await ada.send(f"{HERE}/new", HERE, name="Hello", start="welcome")
+    template_id = page.headers["location"].rpartition("/")[2]
+    shown = (await team.get(f"/templates/{template_id}")).json()
+    assert (shown["name"], shown["status"]) == ("Hello", "draft")
+    assert "Good to have you aboard" in shown["html"]
+    page = await ada.get(f"{HERE}/{template_id}")
+    assert "Look around" in page.text
+    await ada.post(f"{HERE}/{template_id}/publish")
+    assert (await team.get(f"/templates/{template_id}")).json()["status"] == "published"
+    assert "Hello" in text_of(await ada.get(HERE))
+
+
+async def test_blocks_are_written_without_a_script(pillarbox: World) -> None:
+    team = await pillarbox.team()
+    ada = await browser(team)
+    page = await ada.send(f"{HERE}/new", HERE, start="blocks")
+    path = page.headers["location"]
+    template_id = path.rpartition("/")[2]
+
+    async def does(operation: str, place: str, **fields: str) -> None:
+        revision = revision_of((await ada.get(path)).text)
+        answer = await ada.post(
+            f"{path}/block", revision=revision, operation=operation, place=place, **fields
+        )
+        assert answer.status_code == 303, answer.text
+
+    await does("save", "0", text="Twelve <b>lanterns</b>", level="1", align="left")
+    await does("add", "2", type="columns")
+    await does("add", "2.1.0", type="button")
+    await does("save", "2.1.0", text="Open", href="https://harbor.example", align="left")
+    await does("up", "2", count="2")
+    await does("delete", "2")
+    blocks = (await document_of(team, template_id))["blocks"]
+    assert [block["type"] for block in blocks] == ["heading", "columns", "footer"]
+    assert blocks[1]["columns"][1][0]["text"] == "Open"
+    frame = await ada.get(f"{path}/html")
+    assert "Twelve &lt;b&gt;lanterns&lt;/b&gt;" in frame.text
+    assert "sandbox" in frame.headers["content-security-policy"]
+
+
+async def test_of_two_who_edit_nobody_loses_what_was_typed(pillarbox: World) -> None:
+    team = await pillarbox.team()
+    ada, ben = await browser(team), await browser(team, TeamRole.MEMBER)
+    path = f"{HERE}/{await a_template(team)}"
+    revision = revision_of((await ada.get(path)).text)
+    await ben.get(path)
+    written = {"kind": "markdown", "source": "Of Ada", "preheader": "Soon"}
+    fields = {"document": json.dumps(written), "subject": "One", "revision": revision}
+    saved = await ada.post(f"{path}/save", **fields)
+    assert saved.status_code == 200
+    assert saved.json()["revision"] != revision
+    assert "unsubscribe" in saved.json()["checks"]
+    late = await ben.post(
+        f"{path}/save", **{**fields, "document": json.dumps({**written, "source": "Of Ben"})}
+    )
+    assert (late.status_code, late.json()["conflict"]) == (409, True)
+    typed = await ben.post(f"{path}/content", source="Typed by Ben", subject="Two", revision=revision)
+    assert typed.status_code == 422
+    assert "Typed by Ben" in typed.text
+    assert (await document_of(team, path.rpartition("/")[2]))["text"] == "Of Ada"
+
+
+async def test_the_preview_is_what_a_contact_gets(pillarbox: World) -> None:
+    team = await pillarbox.team()
+    ada = await browser(team)
+    await team.post("/contacts", {"email": "nell@quay.example", "first_name": "<i>Nell</i>"})
+    path = f"{HERE}/{await a_template(team)}"
+    assert "Hello &lt;i&gt;Nell&lt;/i&gt;" in (await ada.get(f"{path}/html?contact=nell@quay.example")).text
+    assert "[ORDER_NO]" in (await ada.get(f"{path}/html")).text
+    dark = (await ada.get(f"{path}/html?mode=dark")).text
+    assert "prefers-color-scheme" not in dark
+    assert "(min-width:0px)" in dark
+    text = (await ada.get(f"{path}/html?view=text")).text
+    assert "Follow it: https://harbor.example/[ORDER_NO]" in text
+    await ada.get(path)
+    written = {"kind": "markdown", "source": "Dear {{{FIRST_NAME|you}}} <script>alert(1)</script>"}
+    unsaved = await ada.post(f"{path}/html", document=json.dumps(written), contact="nell@quay.example")
+    assert "Dear &lt;i&gt;Nell" in unsaved.text
+    assert "<script" not in unsaved.text
+    assert (await document_of(team, path.rpartition("/")[2]))["kind"] == "blocks"
+
+
+async def test_versions_are_compared_and_come_back(pillarbox: World) -> None:
+    team = await pillarbox.team()
+    ada = await browser(team)
+    template_id = await a_template(team)
+    path = f"{HERE}/{template_id}"
+    older = (await team.get(f"/templates/{template_id}/versions")).json()["data"][1]["id"]
+    page = text_of(await ada.get(f"{path}/versions?version={older}"))
+    assert "− Subject: Your lanterns are on their way" in page
+    assert "+ Subject: Your <i>twelve</i> lanterns are on their way" in page
+    assert (await ada.post(f"{path}/restore", version=older)).status_code == 303
+    blocks = (await document_of(team, template_id))["blocks"]
+    assert blocks[0]["text"] == "Your lanterns are on their way"
+
+
+async def test_a_test_copy_goes_to_several(pillarbox: World) -> None:
+    team = await pillarbox.team()
+    ada = await browser(team)
+    path = f"{HERE}/{await a_template(team)}"
+    await ada.get(path)
+    answer = await ada.post(f"{path}/test", to="delivered@resend.dev, delivered+b@resend.dev", contact="")
+    assert answer.status_code == 303, text_of(answer)
+    emails = (await team.get("/emails")).json()["data"]
+    assert sorted(email["to"][0] for email in emails) == ["delivered+b@resend.dev", "delivered@resend.dev"]
+    assert emails[0]["subject"] == "[Test] Your <i>twelve</i> lanterns are on their way"
+    assert (await ada.post(f"{path}/test", to="x@quay.example," * 11)).status_code == 422
+
+
+async def test_settings_and_deletion(pillarbox: World) -> None:
+    team = await pillarbox.team()
+    ada = await browser(team)
+    template_id = await a_template(team)
+    path = f"{HERE}/{template_id}"
+    await ada.get(f"{path}/settings")
+    fields = {
+        "name": "Shipped",
+        "alias": "order-shipped",
+        "type.ORDER_NO": "number",
+        "fallback.ORDER_NO": "7",
+    }
+    assert (await ada.post(f"{path}/settings", **fields)).status_code == 303
+    shown = (await team.get("/templates/order-shipped")).json()
+    assert [(one["key"], one["type"], one["fallback_value"]) for one in shown["variables"]] == [
+        ("ORDER_NO", "number", 7)
+    ]
+    refused = await ada.post(f"{path}/settings", **{**fields, "alias": "no good"})
+    assert refused.status_code == 422
+    assert "no good" in refused.text
+    assert (await ada.post(f"{path}/delete", typed_name="shipped")).status_code == 422
+    assert (await ada.post(f"{path}/delete", typed_name="Shipped")).status_code == 303
+    assert (await team.get(f"/templates/{template_id}")).status_code == 404
+
+
+async def test_viewers_and_other_teams_change_nothing(pillarbox: World) -> None:
+    team, quay = await pillarbox.team(), await pillarbox.team("Quay")
+    template_id = await a_template(team)
+    path = f"{HERE}/{template_id}"
+    viewer, stranger = await browser(team, TeamRole.VIEWER), await browser(quay)
+    assert (await viewer.get(path)).status_code == 200
+    assert (await viewer.post(f"{path}/save", document="{}")).status_code == 403
+    assert (await viewer.post(f"{path}/publish")).status_code == 403
+    assert (await stranger.get(path)).status_code == 404
+    await stranger.get(HERE)
+    for act in ("save", "block", "content", "publish", "duplicate", "delete", "test", "restore", "settings"):
+        fields = {"document": json.dumps({"kind": "markdown"}), "version": template_id, "name": "x"}
+        assert (await stranger.post(f"{path}/{act}", **fields)).status_code in (404, 409), act
+
+
+async def test_the_theme_is_in_every_mail(pillarbox: World) -> None:
+    team = await pillarbox.team()
+    ada = await browser(team)
+    page = await ada.get("/dashboard/mail-theme")
+    fields = dict(re.findall(r'name="(\w+)" [^>]*?value="([^"]*)"', page.text))
+    fields |= {"accent": "#aa3377", "font": "serif", "footer": "Harbor & Co"}
+    fields.pop("csrf_token", None)
+    assert (await ada.post("/dashboard/mail-theme", **fields)).status_code == 303
+    html = (await team.get(f"/templates/{await a_template(team)}")).json()["html"]
+    assert "#aa3377" in html
+    assert "Georgia" in html
+    assert (await ada.post("/dashboard/mail-theme", **{**fields, "text": "#fefefe"})).status_code == 422
+    bad = await ada.post("/dashboard/mail-theme", **{**fields, "logo_url": "javascript:alert(1)"})
+    assert bad.status_code == 422
