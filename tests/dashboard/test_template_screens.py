@@ -15,7 +15,7 @@ HERE = "/dashboard/templates"
 
 
 async def browser(team: Team, role: TeamRole = TeamRole.OWNER) -> Visit:
-    person = await a_person(team, f"{role.value}-{team.id.hex[:6]}@harbor.example", role)
+    person = await a_person(team, f"{role.value}-{team.id.hex[-6:]}@harbor.example", role)
     return await logged_in(team.world, person)
 
 

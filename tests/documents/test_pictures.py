@@ -109,7 +109,7 @@ async def upload(browser: Visit, data: bytes, **fields: str) -> int:
 
 
 async def browser(team: Team, role: TeamRole = TeamRole.OWNER) -> Visit:
-    person = await a_person(team, f"{role.value}-{team.id.hex[:6]}@harbor.example", role)
+    person = await a_person(team, f"{role.value}-{team.id.hex[-6:]}@harbor.example", role)
     return await logged_in(team.world, person)
 
 
@@ -121,7 +121,7 @@ async def test_a_picture_is_uploaded_served_and_removed(pillarbox: World) -> Non
     assert await upload(ada, picture()) == 422, "no text"
     assert await upload(ada, picture(), alt="A <b>lantern</b>") == 303
     assert (
-        await team.db.value("SELECT action FROM audit_entries WHERE team_id = $1 ORDER BY id DESC LIMIT 1")
+        await team.db.value("SELECT what FROM audit_entries WHERE team_id = $1 ORDER BY id DESC LIMIT 1")
     ) == "image.added"
     [image] = await pillarbox.app.need(images.Images).newest(team.db)
     path = pillarbox.app.need(images.Images).address(image).removeprefix(pillarbox.url)

@@ -18,7 +18,7 @@ class UploadedFile(NamedTuple):
     data: bytes
 
 
-class _Parts:
+class _UploadedParts:
     """Collects the parts of a form; raises ValueError where there are too many."""
 
     def __init__(self) -> None:
@@ -73,7 +73,7 @@ def parts_of(content_type: str, body: bytes) -> tuple[list[tuple[str, str]], lis
     boundary = boundary_of(content_type.encode("latin-1", "replace"))
     if boundary is None:
         return None
-    parts = _Parts()
+    parts = _UploadedParts()
     callbacks: Any = {
         "on_part_begin": parts.part_begin,
         "on_header_field": parts.header_field,
