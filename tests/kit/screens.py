@@ -14,6 +14,7 @@ from PIL import Image
 
 from kit.automation_rows import an_automation, connection, sleeping_runs, step
 from kit.clock import ManualClock
+from kit.mailings import a_mailing, clicked
 from kit.people import a_person
 from kit.webhooks import hook, publish
 from kit.world import Team
@@ -32,6 +33,7 @@ from pillarbox.receiving.arrival import AcceptedRecipient, Arrival, ArrivalFate
 from pillarbox.receiving.receive import MessageReceiver
 from pillarbox.suppressions import changes
 from pillarbox.suppressions.changes import SuppressionCause
+from pillarbox.timeline.rules import EventKind
 from pillarbox.webhooks.publish import Publisher
 
 MARK_ID: Final = "7c9e6679-7425-40de-944b-e07fc1f90ae7"
@@ -246,6 +248,39 @@ async def an_import(team: Team) -> str:
             await jobs.look()
             await jobs.idle()
     return str(import_id)
+async def a_broadcast(team: Team) -> str:
+    """Make a broadcast under an A/B test, with copies that were opened, and links that were followed."""
+    addresses = [f"{n}-{uuid4().hex[:6]}@quay.example" for n in range(6)]
+    mailing = await a_mailing(team, addresses, name="<b>Tides</b>")
+    at, url = mailing.started, "https://harbor.example/tides"
+    for number in range(6):
+        await mailing.happens((number, EventKind.SENT, at, None), (number, EventKind.DELIVERED, at, None))
+    for number in range(3):
+        await mailing.happens((number, EventKind.CLICKED, at, clicked(url, at)))
+    await team.world.pool.execute(UNDER_TEST, team.id, mailing.id)
+    return str(mailing.id)
+
+
+UNDER_TEST: Final = """
+    WITH variants AS (
+        INSERT INTO broadcast_variants (team_id, broadcast_id, number, subject)
+        VALUES ($1, $2, 1, 'The tides <i>of October</i>'), ($1, $2, 2, 'High water')
+    ), planned AS (
+        INSERT INTO broadcast_plans (team_id, broadcast_id, plan, stage, stage_until)
+        VALUES ($1, $2, '{"per_hour":5000,"test":{"percent":20,"minutes":60,"winner_by":"opens"}}',
+                'deciding', now() + interval '1 hour')
+    ), waiting AS (
+        UPDATE broadcast_recipients r SET wave = 2, variant = 1 + (k.place % 2)::smallint
+          FROM (SELECT contact_id, row_number() OVER (ORDER BY contact_id) AS place
+                  FROM broadcast_recipients WHERE team_id = $1 AND broadcast_id = $2) AS k
+         WHERE r.team_id = $1 AND r.broadcast_id = $2 AND r.contact_id = k.contact_id
+    )
+    UPDATE broadcasts
+       SET status = 'queued', recipients = 20, sent_at = NULL,
+           html = '<h1>The tides</h1><p><a href="https://harbor.example/tides">All tides</a>'
+                  ' <a href="https://harbor.example/map">Map</a></p><img src=x onerror=alert(1)>'
+     WHERE team_id = $1 AND id = $2
+"""
 
 
 async def a_template(team: Team) -> str:
@@ -357,6 +392,7 @@ SUBJECTS: Final[dict[str, Builds]] = {
     "log_id": a_log,
     "domain_id": a_domain,
     "suppression_id": a_suppression,
+    "broadcast_id": a_broadcast,
     "contact_id": a_contact,
     "topic_id": a_topic,
     "contact_property_id": a_property,

@@ -15,6 +15,7 @@ from pillarbox.dashboard.automations import (
     simulation_page,
     versions_page,
 )
+from pillarbox.dashboard.broadcasts import broadcast_list, broadcast_page, heat_list
 from pillarbox.dashboard.consent import pages as consent_pages
 from pillarbox.dashboard.consent.pages import ConsentPages
 from pillarbox.dashboard.contact import contact_page
@@ -112,6 +113,9 @@ def _background(kit: Container) -> Sequence[Background]:
 
 
 PAGES = collect(
+    broadcast_list,
+    broadcast_page,
+    heat_list,
     login,
     login_factor,
     page_language,

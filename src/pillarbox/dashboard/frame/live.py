@@ -16,6 +16,7 @@ from uuid import UUID
 
 import asyncpg
 
+from pillarbox.broadcasts.reports.summaries import digest_of_broadcasts
 from pillarbox.dashboard.frame.layout import POLICY
 from pillarbox.dashboard.people.cookies import cookie
 from pillarbox.dashboard.people.page_visits import HEADERS, see_other
@@ -62,6 +63,7 @@ DIGESTS: Final[Mapping[str, Digest]] = {
     "webhooks": digest_of_webhooks,
     "logs": digest_of_logs,
     "domains": digest_of_domains,
+    "broadcasts": digest_of_broadcasts,
 }
 """The kinds of things that pages may show as they change."""
 
@@ -157,7 +159,11 @@ async def _has_session(request: Request, team_id: UUID) -> bool:
     "GET",
     "/dashboard/live",
     needs=Access.PUBLIC,
-    query={"of": Literal["emails", "received", "webhooks", "logs", "domains"], "id": UUID, "seen": str},
+    query={
+        "of": Literal["emails", "received", "webhooks", "logs", "domains", "broadcasts"],
+        "id": UUID,
+        "seen": str,
+    },
     summary="The stream that tells a page of changes",
     also=(303,),
     problems=(422, 503),

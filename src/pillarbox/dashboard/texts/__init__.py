@@ -18,6 +18,7 @@ from pillarbox.dashboard.texts import (
     account,
     audience,
     automations,
+    broadcasts,
     consent,
     docs,
     domains,
@@ -68,6 +69,7 @@ def _merged(*catalogues: Mapping[str, str]) -> Mapping[str, str]:
 TEXTS: Final = _merged(
     people.TEXTS,
     account.TEXTS,
+    broadcasts.TEXTS,
     audience.TEXTS,
     teams.TEXTS,
     unsubscribe_page.TEXTS,

@@ -29,6 +29,7 @@ from pillarbox.dashboard.texts.german import (
     account,
     audience,
     automations,
+    broadcasts,
     consent,
     docs,
     domains,
@@ -53,6 +54,7 @@ from pillarbox.dashboard.texts.german import (
 
 CATALOGUES: Final[tuple[Mapping[str, str], ...]] = (
     account.TEXTS,
+    broadcasts.TEXTS,
     audience.TEXTS,
     automations.TEXTS,
     consent.TEXTS,

@@ -1,0 +1,200 @@
+"""One broadcast: a draft as steps, any other as a report; and what is done with it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+from pillarbox.dashboard.broadcasts.broadcast_list import HERE, ONE
+from pillarbox.dashboard.broadcasts.content_form import CONTENT_BYTES, content_of
+from pillarbox.dashboard.broadcasts.draft_steps import draft_page
+from pillarbox.dashboard.broadcasts.plan_form import pace_of, test_of, without_ids
+from pillarbox.dashboard.broadcasts.report import report_page
+from pillarbox.dashboard.emails.mail_frame import mail_frame
+from pillarbox.dashboard.frame.screens import act, screen
+from pillarbox.dashboard.frame.visit import Visit, with_query
+from pillarbox.dashboard.people.page_visits import Form
+from pillarbox.dashboard.texts import t
+from pillarbox.kernel.http.request import Html, Reply
+from pillarbox.kernel.wire.problems import NotFound, Problem
+from pillarbox.people.audit import Act
+
+DRAFTS: Final = ("draft", "scheduled")
+
+
+@screen(
+    ONE,
+    title="broadcast.title",
+    query={"step": str, "view": str, "type": str, "email": str, "after": str, "before": str, "done": str},
+)
+async def show(visit: Visit) -> Reply[Html]:
+    return await broadcast_page(visit)
+
+
+async def broadcast_page(
+    visit: Visit, *, status: int = 200, problem: str | None = None, step: str | None = None, typed: Any = None
+) -> Reply[Html]:
+    """Show the screen of a broadcast. `typed` is what a refused form of a step had."""
+    broadcast = await visit.get(api(visit))
+    if broadcast["status"] in DRAFTS:
+        return await draft_page(visit, broadcast, status=status, problem=problem, step=step, typed=typed)
+    return await report_page(visit, broadcast, status=status, problem=problem)
+
+
+@screen(f"{ONE}/html", title="broadcast.title")
+async def frame(visit: Visit) -> Reply[Html]:
+    """Show the HTML for a sandboxed frame, cleaned."""
+    broadcast = await visit.get(api(visit), shown=False)
+    return await mail_frame(visit, broadcast["html"] or "")
+
+
+# Steps of a draft ---------------------------------------------------------------------------------
+
+
+@act(
+    f"{ONE}/content", title="broadcast.content", back=HERE, records=Act.BROADCAST_CHANGED, limit=CONTENT_BYTES
+)
+async def save_content(visit: Visit, form: Form) -> Reply[Html]:
+    given = content_of(form)
+
+    async def change() -> None:
+        await visit.patch(api(visit), given.changes())
+
+    return await _step(visit, form, "content", "audience", change, given)
+
+
+@act(f"{ONE}/audience", title="broadcast.audience", back=HERE, records=Act.BROADCAST_CHANGED)
+async def save_audience(visit: Visit, form: Form) -> Reply[Html]:
+    wanted = {"segment_id": form.get("segment_id"), "topic_id": form.get("topic_id") or None}
+
+    async def change() -> None:
+        await visit.patch(api(visit), {name: value for name, value in wanted.items() if value != ""})
+
+    return await _step(visit, form, "audience", "pace", change)
+
+
+@act(f"{ONE}/pace", title="broadcast.pace", back=HERE, records=Act.BROADCAST_CHANGED)
+async def save_pace(visit: Visit, form: Form) -> Reply[Html]:
+    async def change() -> None:
+        plan = await visit.get(f"{api(visit)}/plan", shown=False)
+        await visit.put(f"{api(visit)}/plan", {**without_ids(plan), **pace_of(form)})
+
+    return await _step(visit, form, "pace", "test", change, form)
+
+
+@act(f"{ONE}/test", title="broadcast.test", back=HERE, records=Act.BROADCAST_CHANGED, limit=4 * CONTENT_BYTES)
+async def save_test(visit: Visit, form: Form) -> Reply[Html]:
+    async def change() -> None:
+        plan = await visit.get(f"{api(visit)}/plan", shown=False)
+        await visit.put(f"{api(visit)}/plan", {**without_ids(plan), "ab_test": test_of(form)})
+
+    return await _step(visit, form, "test", "review", change, form)
+
+
+async def _step(
+    visit: Visit,
+    form: Form,
+    step: str,
+    following: str,
+    change: Callable[[], Awaitable[None]],
+    typed: Any = None,
+) -> Reply[Html]:
+    """Save a step, and go on with the next one or stay."""
+    try:
+        await change()
+    except NotFound:
+        raise
+    except Problem as problem:
+        return await broadcast_page(
+            visit, status=problem.status, problem=problem.message, step=step, typed=typed
+        )
+    shown = step if form.get("stay") else following
+    return visit.to(with_query(here(visit), step=shown, done="broadcast_saved"))
+
+
+@act(f"{ONE}/copy", title="broadcast.test_copy", back=HERE, records=Act.EMAILS_SENT)
+async def send_copy(visit: Visit, form: Form) -> Reply[Html]:
+    """Send a test copy as one contact would get it."""
+    wanted = {"contact": form.get("contact").strip(), "send_to": form.get("send_to").strip()}
+    try:
+        await visit.post(f"{api(visit)}/preview", wanted)
+    except NotFound as missing:
+        return await broadcast_page(visit, status=404, problem=missing.message, step="content")
+    except Problem as problem:
+        return await broadcast_page(visit, status=problem.status, problem=problem.message, step="content")
+    return visit.to(with_query(here(visit), step="content", done="broadcast_copy_sent"))
+
+
+# What is done with it -----------------------------------------------------------------------------
+
+
+@act(f"{ONE}/send", title="broadcast.send", back=HERE, records=Act.BROADCAST_SENT)
+async def send(visit: Visit, form: Form) -> Reply[Html]:
+    when = form.get("scheduled_at").strip()
+    if form.get("when") == "later" and not when:
+        return await broadcast_page(visit, status=422, problem=t("broadcast.no_time"), step="review")
+    body = {"scheduled_at": when} if form.get("when") == "later" else {}
+    done = "broadcast_scheduled" if body else "broadcast_sent"
+    return await _done(visit, "/send", body, done, step="review")
+
+
+@act(f"{ONE}/cancel", title="broadcast.cancel", back=HERE, records=Act.BROADCAST_CANCELED)
+async def cancel(visit: Visit, _: Form) -> Reply[Html]:
+    return await _done(visit, "/cancel", None, "broadcast_canceled", step="review")
+
+
+@act(f"{ONE}/pause", title="broadcast.pause", back=HERE, records=Act.BROADCAST_PAUSED)
+async def pause(visit: Visit, form: Form) -> Reply[Html]:
+    reason = form.get("reason").strip() or t("broadcast.paused_by", who=visit.visitor.email)
+    return await _done(visit, "/pause", {"reason": reason[:200]}, "broadcast_paused")
+
+
+@act(f"{ONE}/resume", title="broadcast.resume", back=HERE, records=Act.BROADCAST_RESUMED)
+async def resume(visit: Visit, _: Form) -> Reply[Html]:
+    return await _done(visit, "/resume", None, "broadcast_resumed")
+
+
+@act(f"{ONE}/winner", title="broadcast.choose_winner", back=HERE, records=Act.BROADCAST_WINNER_CHOSEN)
+async def choose_winner(visit: Visit, form: Form) -> Reply[Html]:
+    text = form.get("variant")
+    variant = int(text) if text.isascii() and text.isdigit() and len(text) == 1 else 0
+    return await _done(visit, "/winner", {"variant": variant}, "broadcast_winner")
+
+
+@act(f"{ONE}/duplicate", title="broadcast.duplicate", back=HERE, records=Act.BROADCAST_CREATED)
+async def duplicate(visit: Visit, _: Form) -> Reply[Html]:
+    answer = await visit.post(f"{api(visit)}/duplicate")
+    visit.has_acted(answer["id"])
+    return visit.to(f"{HERE}/{answer['id']}", done="broadcast_duplicated")
+
+
+@act(f"{ONE}/delete", title="broadcast.delete", back=HERE, records=Act.BROADCAST_DELETED)
+async def remove(visit: Visit, _: Form) -> Reply[Html]:
+    try:
+        await visit.delete(api(visit))
+    except NotFound:
+        raise
+    except Problem as problem:
+        return await broadcast_page(visit, status=problem.status, problem=problem.message)
+    return visit.to(HERE, done="broadcast_deleted")
+
+
+async def _done(
+    visit: Visit, path: str, body: dict[str, Any] | None, done: str, *, step: str | None = None
+) -> Reply[Html]:
+    """Call a route of the broadcast, and show it with what was done or refused."""
+    try:
+        await visit.post(f"{api(visit)}{path}", body)
+    except NotFound:
+        raise
+    except Problem as problem:
+        return await broadcast_page(visit, status=problem.status, problem=problem.message, step=step)
+    return visit.to(here(visit), done=done)
+
+
+def api(visit: Visit) -> str:
+    return f"/broadcasts/{visit.request.uuid('broadcast_id')}"
+
+
+def here(visit: Visit) -> str:
+    return f"{HERE}/{visit.request.uuid('broadcast_id')}"
