@@ -27,6 +27,12 @@ HERE: Final = "/dashboard/broadcasts"
 ONE: Final = f"{HERE}/{{broadcast_id}}"
 COUNTED: Final = ("sent", "delivered", "unique_opened", "unique_clicked", "bounced", "complained")
 DAY: Final = timedelta(days=1)
+SAMPLE: Final = (
+    '{"segment_id": "…", "from": "Harbor <news@harbor.example>", "subject": "The tides", '
+    '"html": "<p>High water at noon</p>"}'
+)
+"""The body of a broadcast, for a team without one."""
+
 MOST_CHOICES: Final = 100
 """Segments and topics that a select field offers."""
 
@@ -64,6 +70,7 @@ async def index(visit: Visit) -> Reply[Html]:
         rows=[_row(row, known.get(row["id"]), rates.get(row["id"])) for row in page.rows],
         paging=page.paging,
         digest=digest,
+        sample=SAMPLE,
     )
 
 

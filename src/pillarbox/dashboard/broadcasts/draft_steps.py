@@ -37,7 +37,7 @@ FILLED: Final[Mapping[str, str]] = {
     "test_unit": "hours",
     "count": "0",
 }
-"""What the forms of a plan propose."""
+"""The values that the forms of a plan propose."""
 
 
 class VariantFields(NamedTuple):

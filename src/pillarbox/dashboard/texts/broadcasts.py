@@ -13,8 +13,6 @@ TEXTS: Final[dict[str, str]] = {
     "broadcasts.none": "No broadcast yet",
     "broadcasts.none.text": "A broadcast is one mail to all contacts of a segment, each with a copy of "
     "their own. Write the first one here, or send `POST /broadcasts`.",
-    "broadcasts.none.code": '{"segment_id": "…", "from": "Harbor <news@harbor.example>", "subject": "The '
-    'tides", "html": "<p>High water at noon</p>"}',
     "broadcasts.no_segment": "There is no segment yet",
     "broadcasts.no_segment.text": "A broadcast goes to the contacts of a segment. Make one first, or send "
     "`POST /segments`.",

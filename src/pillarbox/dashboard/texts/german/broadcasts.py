@@ -14,8 +14,6 @@ TEXTS: Final[dict[str, str]] = {
     "broadcasts.none": "Noch kein Broadcast",
     "broadcasts.none.text": "Ein Broadcast ist eine E-Mail an alle Kontakte eines Segments; jeder bekommt "
     "seine eigene. Schreiben Sie den ersten hier oder mit `POST /broadcasts`.",
-    "broadcasts.none.code": '{"segment_id": "…", "from": "Hafen <news@harbor.example>", "subject": "Die '
-    'Gezeiten", "html": "<p>Hochwasser um zwölf</p>"}',
     "broadcasts.no_segment": "Es gibt noch kein Segment",
     "broadcasts.no_segment.text": "Ein Broadcast geht an die Kontakte eines Segments. Legen Sie zuerst "
     "eines an, hier oder mit `POST /segments`.",
