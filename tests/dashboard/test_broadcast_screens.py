@@ -108,6 +108,11 @@ async def test_a_report_has_views_a_heat_list_and_a_file(here: World) -> None:
     assert "Winner" in text_of(await ada.follow(answer))
     again = await ada.send(url, f"{url}/winner", variant="1")
     assert again.status_code == 403
+    await here.pool.execute("UPDATE broadcasts SET status = 'sent', sent_at = now()")
+    answer = await ada.send(url, f"{url}/resend")
+    assert "This is a draft for who did not open it." in text_of(await ada.follow(answer))
+    audience = await ada.get(answer.headers["location"].partition("?")[0] + "?step=audience")
+    assert "3 contacts get it" in text_of(audience)
     answer = await ada.send(url, f"{url}/duplicate")
     assert "<b>Tides</b> (copy)" in text_of(await ada.follow(answer))
 
@@ -119,7 +124,7 @@ async def test_viewers_look_and_others_find_nothing(here: World) -> None:
     assert "Pause" not in text_of(await viewer.get(url))
     await stranger.get(LIST)
     forms: dict[str, dict[str, Any]] = {
-        f"{url}/{act}": {} for act in ("pause", "resume", "cancel", "winner", "duplicate")
+        f"{url}/{act}": {} for act in ("pause", "resume", "cancel", "winner", "duplicate", "resend")
     } | {
         f"{LIST}/{draft}/{act}": {}
         for act in ("content", "audience", "pace", "test", "copy", "send", "delete")

@@ -54,6 +54,8 @@ SAME_IN_GERMAN = frozenset(
     send.html send.text signature.body source.api source.broadcast source.smtp suppressions.origin.bounce
     team.name team.title unsubscribe_page.text_color verdict.neutral verdict.spam webhook.title
     webhooks.status webhooks.title
+    broadcasts.title broadcast.title broadcast.name broadcast.segment broadcast.view.links broadcast.bounce
+    broadcast.links broadcast.link
     automation.graph automation.segment automation.title automations.name event.name event.schema
     simulation.unit.s
     """.split()  # noqa: SIM905 (a list of keys)

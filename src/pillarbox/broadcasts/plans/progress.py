@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from uuid import UUID
 
 from pillarbox.broadcasts import copy_counts_queries, overview_queries
@@ -11,6 +12,7 @@ from pillarbox.broadcasts.plans.audience_queries import AudienceCounts
 from pillarbox.broadcasts.plans.plan import decode
 from pillarbox.broadcasts.plans.wire import BroadcastAudience, BroadcastProgress, ShownVariantCounts
 from pillarbox.broadcasts.store import found
+from pillarbox.contacts.conditions.membership import filter_of
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.instants import database_style
 from pillarbox.kernel.wire.problems import NotFound
@@ -49,12 +51,16 @@ async def progress_of(db: TeamDb, broadcast_id: UUID) -> BroadcastProgress:
     )
 
 
-async def audience_of(db: TeamDb, broadcast_id: UUID) -> BroadcastAudience:
+async def audience_of(db: TeamDb, broadcast_id: UUID, now: datetime) -> BroadcastAudience:
     """Count the audience of a broadcast as it is now, or raise a 404."""
     content = (await found(db, broadcast_id)).content
     counts = AudienceCounts(members=0, unsubscribed=0, topic_opt_out=0, suppressed=0)
     if content.segment_id is not None:
-        counts = await audience_queries.count(db, content.segment_id, content.topic_id)
+        fitting = await filter_of(db, content.segment_id, now)
+        if fitting is None:
+            counts = await audience_queries.count(db, content.segment_id, content.topic_id)
+        else:
+            counts = await audience_queries.count_fitting(db, fitting, content.topic_id)
     left_out = counts.unsubscribed + counts.topic_opt_out + counts.suppressed
     return from_row(
         BroadcastAudience,

@@ -97,4 +97,4 @@ async def report(request: Request, db: TeamDb) -> Reply[wire.BroadcastProgress]:
     summary="Count who would get a broadcast",
 )
 async def count(request: Request, db: TeamDb) -> Reply[wire.BroadcastAudience]:
-    return Reply(await progress.audience_of(db, request.uuid("broadcast_id")))
+    return Reply(await progress.audience_of(db, request.uuid("broadcast_id"), request.at))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
-from pillarbox.dashboard.broadcasts.broadcast_list import HERE, ONE
+from pillarbox.dashboard.broadcasts.broadcast_list import HERE, ONE, name_of
 from pillarbox.dashboard.broadcasts.content_form import CONTENT_BYTES, content_of
 from pillarbox.dashboard.broadcasts.draft_steps import draft_page
 from pillarbox.dashboard.broadcasts.plan_form import pace_of, test_of, without_ids
@@ -166,6 +166,24 @@ async def duplicate(visit: Visit, _: Form) -> Reply[Html]:
     answer = await visit.post(f"{api(visit)}/duplicate")
     visit.has_acted(answer["id"])
     return visit.to(f"{HERE}/{answer['id']}", done="broadcast_duplicated")
+
+
+@act(f"{ONE}/resend", title="broadcast.resend", back=HERE, records=Act.BROADCAST_CREATED)
+async def resend(visit: Visit, _: Form) -> Reply[Html]:
+    """Make a draft with the same content, for those who were sent it and did not open it."""
+    broadcast_id = visit.request.uuid("broadcast_id")
+    broadcast = await visit.get(api(visit), shown=False)
+    name = t("broadcast.resend.segment", name=name_of(broadcast["name"], broadcast["subject"]))[:255]
+    rule = {"type": "rule", "field": f"broadcasts.{broadcast_id}", "operator": "eq", "value": "not_opened"}
+    try:
+        segment = await visit.post("/segments", {"name": name, "conditions": rule})
+        answer = await visit.post(f"{api(visit)}/duplicate")
+        await visit.patch(f"/broadcasts/{answer['id']}", {"segment_id": segment["id"]})
+        await visit.put(f"/broadcasts/{answer['id']}/plan", {})
+    except Problem as problem:
+        return await broadcast_page(visit, status=problem.status, problem=problem.message)
+    visit.has_acted(answer["id"])
+    return visit.to(with_query(f"{HERE}/{answer['id']}", done="broadcast_resend"))
 
 
 @act(f"{ONE}/delete", title="broadcast.delete", back=HERE, records=Act.BROADCAST_DELETED)

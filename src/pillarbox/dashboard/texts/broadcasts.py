@@ -200,6 +200,12 @@ TEXTS: Final[dict[str, str]] = {
     "broadcast.providers": "By mailbox provider",
     "broadcast.provider": "Provider",
     "broadcast.other_providers": "Others",
+    "broadcast.resend": "Send again…",
+    "broadcast.resend.ask": "Send it again to who did not open it?",
+    "broadcast.resend.text": "A new draft with the same content. Its segment has all who were sent this "
+    "one and neither opened it nor followed a link. Give it another subject.",
+    "broadcast.resend.yes": "Make the draft",
+    "broadcast.resend.segment": "Did not open: {name}",
     "broadcast.choose_winner": "Choose",
     "broadcast.winner": "Winner",
     "broadcast.csv": "Recipients as CSV",
@@ -213,5 +219,6 @@ TEXTS: Final[dict[str, str]] = {
     "done.broadcast_resumed": "The broadcast goes on.",
     "done.broadcast_winner": "All others get this variant.",
     "done.broadcast_duplicated": "This is the duplicate.",
+    "done.broadcast_resend": "This is a draft for who did not open it. Give it another subject.",
     "done.broadcast_deleted": "The draft is deleted.",
 }

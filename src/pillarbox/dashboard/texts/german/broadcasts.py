@@ -204,6 +204,13 @@ TEXTS: Final[dict[str, str]] = {
     "broadcast.providers": "Nach E-Mail-Anbieter",
     "broadcast.provider": "Anbieter",
     "broadcast.other_providers": "Andere",
+    "broadcast.resend": "Noch einmal senden…",
+    "broadcast.resend.ask": "Noch einmal an die senden, die ihn nicht geöffnet haben?",
+    "broadcast.resend.text": "Ein neuer Entwurf mit demselben Inhalt. Sein Segment hat alle, die diesen "
+    "bekamen und ihn weder geöffnet haben noch einem Link gefolgt sind. Geben Sie ihm einen anderen "
+    "Betreff.",
+    "broadcast.resend.yes": "Entwurf anlegen",
+    "broadcast.resend.segment": "Nicht geöffnet: {name}",
     "broadcast.choose_winner": "Wählen",
     "broadcast.winner": "Gewinner",
     "broadcast.csv": "Empfänger als CSV",
@@ -217,5 +224,7 @@ TEXTS: Final[dict[str, str]] = {
     "done.broadcast_resumed": "Der Broadcast geht weiter.",
     "done.broadcast_winner": "Alle anderen bekommen diese Variante.",
     "done.broadcast_duplicated": "Dies ist das Duplikat.",
+    "done.broadcast_resend": "Dies ist ein Entwurf für alle, die ihn nicht geöffnet haben. Geben Sie ihm "
+    "einen anderen Betreff.",
     "done.broadcast_deleted": "Der Entwurf ist gelöscht.",
 }
