@@ -248,6 +248,8 @@ async def an_import(team: Team) -> str:
             await jobs.look()
             await jobs.idle()
     return str(import_id)
+
+
 async def a_broadcast(team: Team) -> str:
     """Make a broadcast under an A/B test, with copies that were opened, and links that were followed."""
     addresses = [f"{n}-{uuid4().hex[:6]}@quay.example" for n in range(6)]
