@@ -18,7 +18,6 @@ from pillarbox.dashboard.texts import (
     account,
     audience,
     automations,
-    broadcasts,
     consent,
     docs,
     domains,
@@ -69,7 +68,6 @@ def _merged(*catalogues: Mapping[str, str]) -> Mapping[str, str]:
 TEXTS: Final = _merged(
     people.TEXTS,
     account.TEXTS,
-    broadcasts.TEXTS,
     audience.TEXTS,
     teams.TEXTS,
     unsubscribe_page.TEXTS,

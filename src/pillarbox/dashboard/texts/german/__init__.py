@@ -29,7 +29,6 @@ from pillarbox.dashboard.texts.german import (
     account,
     audience,
     automations,
-    broadcasts,
     consent,
     docs,
     domains,
@@ -54,7 +53,6 @@ from pillarbox.dashboard.texts.german import (
 
 CATALOGUES: Final[tuple[Mapping[str, str], ...]] = (
     account.TEXTS,
-    broadcasts.TEXTS,
     audience.TEXTS,
     automations.TEXTS,
     consent.TEXTS,

@@ -21,7 +21,7 @@ TEXTS: Final[dict[str, str]] = {
     "broadcast.title": "Broadcast",
     "broadcast.name": "Name",
     "broadcast.name.hint": "Nur für Ihr Team. Ohne Namen steht der Betreff in Listen.",
-    "broadcast.from.hint": "Eine Adresse einer verifizierten Domain, etwa Hafen <news@harbor.example>",
+    "broadcast.from.hint": "Eine Adresse einer verifizierten Domain, mit oder ohne einen Namen davor.",
     "broadcast.preview_text": "Vorschautext",
     "broadcast.preview_text.hint": "Steht im Posteingang hinter dem Betreff.",
     "broadcast.html.hint": "Platzhalter wie {{{FIRST_NAME|Hallo}}} werden zu Werten des Kontakts; "

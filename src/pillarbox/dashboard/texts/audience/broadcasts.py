@@ -20,7 +20,7 @@ TEXTS: Final[dict[str, str]] = {
     "broadcast.title": "Broadcast",
     "broadcast.name": "Name",
     "broadcast.name.hint": "For your team alone. Without one the subject stands in lists.",
-    "broadcast.from.hint": "An address of a verified domain, as Harbor <news@harbor.example>",
+    "broadcast.from.hint": "An address of a verified domain, with or without a name before it.",
     "broadcast.preview_text": "Preview text",
     "broadcast.preview_text.hint": "Stands behind the subject in a mailbox.",
     "broadcast.html.hint": "Placeholders such as {{{FIRST_NAME|there}}} become values of the contact; "
