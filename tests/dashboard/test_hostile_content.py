@@ -52,8 +52,8 @@ MADE: Final = (  # noqa: SIM905 (prose reads better as prose)
 
 NOT_SHOWN: Final = frozenset(
     """
-    attachments.cid attachments.url broadcasts.domain_name broadcasts.html
-    broadcasts.preview_text broadcasts.sender broadcasts.subject broadcasts.text captured.mail_from
+    attachments.cid attachments.url broadcast_variants.html
+    broadcast_variants.preview_text broadcast_variants.text broadcasts.domain_name captured.mail_from
     captured.recipients captured.sender captured.subject
     contacts.address
     contents.preview_text contents.sender contents.subject deliveries.last_host deliveries.last_reply
@@ -65,7 +65,7 @@ NOT_SHOWN: Final = frozenset(
     inboxes.receiving_address metric_increments.domain_name oauth_clients.client_uri
     oauth_clients.logo_uri oauth_clients.name oauth_clients.redirect_uris oauth_grants.client_id
     received_attachments.content_id received_attachments.disposition received_emails.client
-    received_emails.mail_from received_emails.recipients received_emails.spam_reason recipients.address
+    received_emails.mail_from received_emails.recipients received_emails.spam_reason
     suppressions.address template_versions.text
     """.split()  # noqa: SIM905 (prose reads better as prose)
 )

@@ -472,6 +472,7 @@ BODIES: dict[tuple[str, str], Any] = {
     ("POST", "/broadcasts/{broadcast_id}/preview"): {"contact": f"{MARK}-preview@quay.example"},
     ("PUT", "/broadcasts/{broadcast_id}/plan"): A_PLAN,
     ("POST", "/broadcasts/{broadcast_id}/winner"): {"variant": 1},
+    ("POST", "/broadcasts/{broadcast_id}/pause"): {"reason": MARK},
 }
 """A valid body for each route with path parameters that declares one; `{name}` in it is what was made of that
 name."""

@@ -63,7 +63,7 @@ ADDRESSES: Final = frozenset({"address", "email", "actor", "mail_from", "email_a
 
 OUR_KEYS: Final = frozenset(
     """
-    status type kind result state outcome record role id timestamp bounce next_attempt_at
+    status type kind result state outcome record role id timestamp bounce next_attempt_at winner_by
     """.split()  # noqa: SIM905 (prose reads better as prose)
 )
 """Names of values in JSON that the program chooses."""

@@ -6,6 +6,7 @@ import asyncio
 import re
 import secrets
 from collections.abc import AsyncIterator, Callable, Coroutine
+from datetime import timedelta
 from io import BytesIO
 from typing import Any, Final
 from uuid import UUID, uuid4
@@ -253,7 +254,8 @@ async def an_import(team: Team) -> str:
 async def a_broadcast(team: Team) -> str:
     """Make a broadcast under an A/B test, with copies that were opened, and links that were followed."""
     addresses = [f"{n}-{uuid4().hex[:6]}@quay.example" for n in range(6)]
-    mailing = await a_mailing(team, addresses, name="<b>Tides</b>")
+    started = team.world.clock.now() - timedelta(hours=2)
+    mailing = await a_mailing(team, addresses, started=started, name="<b>Tides</b>")
     at, url = mailing.started, "https://harbor.example/tides"
     for number in range(6):
         await mailing.happens((number, EventKind.SENT, at, None), (number, EventKind.DELIVERED, at, None))

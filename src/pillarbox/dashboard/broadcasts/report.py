@@ -220,7 +220,7 @@ def figures(progress: Mapping[str, Any]) -> list[ReportCount]:
 async def _chart(visit: Visit, broadcast: Mapping[str, Any]) -> charts.Chart | None:
     """Return opens and clicks over time."""
     begun = (await summaries(visit.db, [UUID(broadcast["id"])]))[broadcast["id"]].queued_at
-    if begun is None:
+    if begun is None or begun >= visit.request.at:
         return None
     end = min(visit.request.at, (_end(broadcast) or visit.request.at) + LONGEST)
     length = end - begun
