@@ -94,12 +94,16 @@ CHANGES_NOTHING: Final = {
     "/dashboard/automations/{automation_id}/simulate": "shows what would be",
     "/dashboard/automations/{automation_id}/versions/open": "shows the editor",
     "/dashboard/mail-theme/html": "shows a mail",
+    "/dashboard/broadcasts/{broadcast_id}/editor/html": "shows a mail",
     "/dashboard/templates/{template_id}/html": "shows a mail",
     "/dashboard/first-steps/hide": "is about one person's overview",
     "/dashboard/contacts/imports/new": "stores a file, which nothing is made of yet",
     "/dashboard/contacts/imports/new/{upload_id}/discard": "removes a file that nothing was made of",
 }
 ELSEWHERE: Final = {
+    "/dashboard/broadcasts/{broadcast_id}/editor/save": "tests/dashboard/test_template_screens.py",
+    "/dashboard/broadcasts/{broadcast_id}/editor/block": "tests/dashboard/test_template_screens.py",
+    "/dashboard/broadcasts/{broadcast_id}/editor/content": "tests/dashboard/test_template_screens.py",
     "/dashboard/images": "tests/documents/test_pictures.py",
     "/dashboard/templates/{template_id}/save": "tests/dashboard/test_template_screens.py",
     "/dashboard/templates/{template_id}/restore": "tests/dashboard/test_template_screens.py",

@@ -196,3 +196,34 @@ async def test_the_theme_is_in_every_mail(pillarbox: World) -> None:
     assert (await ada.post("/dashboard/mail-theme", **{**fields, "text": "#fefefe"})).status_code == 422
     bad = await ada.post("/dashboard/mail-theme", **{**fields, "logo_url": "javascript:alert(1)"})
     assert bad.status_code == 422
+
+
+async def test_a_draft_of_a_broadcast_is_written_in_the_editor(pillarbox: World) -> None:
+    team = await pillarbox.team()
+    ada, stranger = await browser(team), await browser(await pillarbox.team("Quay"))
+    segment_id = (await team.post("/segments", {"name": "All"})).json()["id"]
+    draft = {"segment_id": segment_id, "from": "hello@harbor.example", "subject": "News", "html": "<p>x</p>"}
+    broadcast_id = (await team.post("/broadcasts", draft)).json()["id"]
+    path = f"/dashboard/broadcasts/{broadcast_id}/editor"
+    assert path in (await ada.get(f"/dashboard/broadcasts/{broadcast_id}")).text
+    revision = revision_of((await ada.get(path)).text)
+    written = {"kind": "markdown", "source": "Dear {{{FIRST_NAME|you}}}, **news**."}
+    fields = {"document": json.dumps(written), "subject": "Tides", "revision": revision}
+    saved = await ada.post(f"{path}/save", **fields)
+    assert saved.status_code == 200, saved.text
+    shown = (await team.get(f"/broadcasts/{broadcast_id}")).json()
+    assert (shown["subject"], "<strong>news</strong>" in shown["html"]) == ("Tides", True)
+    assert shown["text"].startswith("Dear {{{FIRST_NAME|you}}}, news.")
+    assert (await ada.post(f"{path}/save", **fields)).status_code == 409
+    revision = revision_of((await ada.get(path)).text)
+    assert (await ada.post(f"{path}/content", revision=revision, kind="blocks")).status_code == 303
+    revision = revision_of((await ada.get(path)).text)
+    block = {"operation": "add", "place": "0", "type": "divider", "revision": revision}
+    assert (await ada.post(f"{path}/block", **block)).status_code == 303
+    copy = (await team.post(f"/broadcasts/{broadcast_id}/duplicate")).json()["id"]
+    document = (await team.get(f"/broadcasts/{copy}/document")).json()["document"]
+    assert [one["type"] for one in document["blocks"]] == ["divider", "html"]
+    await team.call("PATCH", f"/broadcasts/{copy}", {"html": "<p>Mine</p>"})
+    assert (await team.get(f"/broadcasts/{copy}/document")).json()["document"]["kind"] == "html"
+    await stranger.get(HERE)
+    assert (await stranger.post(f"{path}/save", **fields)).status_code == 404

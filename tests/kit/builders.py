@@ -450,6 +450,7 @@ BODIES: dict[tuple[str, str], Any] = {
     ("PATCH", "/automations/{automation_id}"): {"name": "Mine now"},
     ("PATCH", "/segments/{segment_id}"): {"name": "Mine now"},
     ("PATCH", "/templates/{template}"): {"name": "Mine now", "html": "Mine now"},
+    ("PUT", "/broadcasts/{broadcast_id}/document"): {"document": {"kind": "markdown", "text": "Mine now"}},
     ("PUT", "/templates/{template}/document"): {"document": {"kind": "markdown", "text": "Mine now"}},
     ("PATCH", "/audiences/{audience_id}"): {"name": "Mine now"},
     ("POST", "/audiences/{audience_id}/contacts"): {"email": f"{MARK}-more@quay.example"},

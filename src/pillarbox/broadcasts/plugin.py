@@ -7,6 +7,8 @@ from collections.abc import Mapping
 
 from pillarbox.broadcasts import copying_queries, routes, start, watch
 from pillarbox.broadcasts.copying import CopyMaker
+from pillarbox.broadcasts.documents import routes as documents
+from pillarbox.broadcasts.documents.storing import BroadcastDocuments
 from pillarbox.broadcasts.invariants import INVARIANTS
 from pillarbox.broadcasts.limits import BrakeLimits
 from pillarbox.broadcasts.plans import routes as plans
@@ -28,6 +30,7 @@ from pillarbox.delivery.copies import BroadcastCopySource
 from pillarbox.delivery.plugin import DeliveryNotifier, SigningThreads
 from pillarbox.delivery.queue.claims import ItemClaims
 from pillarbox.delivery.queue.queue_limit import QueueLimit
+from pillarbox.documents.rendering import DocumentRendering
 from pillarbox.domains.senders import Senders
 from pillarbox.emails.broadcast_copies.making import MakingCopies
 from pillarbox.emails.permitted_senders import PermittedSenders
@@ -104,13 +107,14 @@ SLICE = Slice(
     name="broadcasts",
     provides={
         Broadcasts: _broadcasts,
+        BroadcastDocuments: lambda kit: BroadcastDocuments(kit.need(Broadcasts), kit.need(DocumentRendering)),
         BroadcastStart: _start,
         Watch: _watch,
         BroadcastCopySource: _copies,
         Previews: _previews,
         BroadcastNames: lambda _: BroadcastNames(names_of),
     },
-    routes=[*collect(routes), *collect(reports), *collect(preview), *collect(plans)],
+    routes=[*collect(routes), *collect(reports), *collect(preview), *collect(plans), *collect(documents)],
     jobs=_jobs,
     job_limits=lambda _: [start.LIMIT, watch.LIMIT],
     retention=[

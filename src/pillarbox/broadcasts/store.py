@@ -14,6 +14,7 @@ from uuid import UUID
 
 from pillarbox.broadcasts import content, queries, watch_queries
 from pillarbox.broadcasts.content import BroadcastContent
+from pillarbox.broadcasts.documents import queries as document_queries
 from pillarbox.broadcasts.plans import queries as plan_queries
 from pillarbox.broadcasts.plans.plan import BroadcastPlan
 from pillarbox.broadcasts.prometheus import ENDED
@@ -135,6 +136,8 @@ class Broadcasts:
         await queries.insert(db, Broadcast(stamp.id, replace(original, name=name), "draft", stamp.at))
         if (plan := await plan_queries.get(db, broadcast_id)) is not None:
             await plan_queries.put(db, stamp.id, plan)
+        if (kept := await document_queries.source(db, broadcast_id)) is not None:
+            await document_queries.set_source(db, stamp.id, kept)
         return stamp.id
 
     async def plan(self, db: TeamDb, broadcast_id: UUID, plan: BroadcastPlan | None) -> None:

@@ -24,6 +24,7 @@ from pillarbox.dashboard.docs import doc_pages, request_form
 from pillarbox.dashboard.docs.doc_pages import Documentation
 from pillarbox.dashboard.domains import domain_list, domain_page, domain_settings
 from pillarbox.dashboard.editor import (
+    broadcast_editor,
     image_list,
     template_details,
     template_editor,
@@ -190,6 +191,7 @@ PAGES = collect(
     template_details,
     theme_page,
     image_list,
+    broadcast_editor,
     doc_pages,
     request_form,
 )

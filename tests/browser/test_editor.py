@@ -1,0 +1,103 @@
+"""The editor with its script: it saves by itself, shows the mail while it is written, undoes, and says where
+somebody else was quicker. Mails of the gallery fit a desktop and a telephone, by day and by night."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from browser.test_screens import CUT, TOO_WIDE
+from kit.browser import Chromium, Tab, chromium
+from kit.browser_forms import logs_in
+from kit.people import a_person
+from kit.screens import a_template
+from kit.world import Team, world
+from pillarbox.documents.gallery import GALLERY
+
+SECONDS = 15.0
+TYPED = """
+(() => {
+  const field = document.querySelector("[data-block=heading] input[name=text]");
+  field.value = %r;
+  field.dispatchEvent(new Event("input", { bubbles: true }));
+  window.typedAt = Date.now();
+  document.querySelector("[data-preview]").dataset.shown = "";
+})()
+"""
+SHOWN = "Number(document.querySelector('[data-preview]').dataset.shown || 0) - window.typedAt"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Chromium]:
+    with chromium() as found:
+        yield found
+
+
+async def comes(tab: Tab, script: str) -> Any:
+    """Return the first value of the script that is true."""
+    async with asyncio.timeout(SECONDS):
+        while not (value := await tab.run(script)):
+            await asyncio.sleep(0.02)
+    return value
+
+
+async def heading_of(team: Team, template_id: str) -> str:
+    document = (await team.get(f"/templates/{template_id}/document")).json()["document"]
+    return str(document["blocks"][0]["text"])
+
+
+async def test_what_is_typed_is_shown_saved_and_undone(
+    database_url: str, tmp_path: Path, browser: Chromium
+) -> None:
+    async with world(database_url, tmp_path, started=False) as here, browser.tab() as tab:
+        team = await here.team("Harbor")
+        template_id = await a_template(team)
+        await logs_in(tab, here, await a_person(team, "ada@harbor.example"), "/dashboard")
+        await tab.look(1280, is_dark=False)
+        await tab.open(f"{here.url}/dashboard/templates/{template_id}")
+        before = await heading_of(team, template_id)
+        await tab.run(TYPED % "Twelve lanterns")
+        assert await comes(tab, f"{SHOWN} > 0 && {SHOWN}") < 5000
+        await comes(tab, "document.querySelector('[data-state]').textContent === 'Saved'")
+        assert await heading_of(team, template_id) == "Twelve lanterns"
+        await tab.run("document.querySelector('[data-undo]').click()")
+        value = "document.querySelector('[data-block=heading] input[name=text]').value"
+        assert await tab.run(value) == before
+        await tab.run("document.querySelector('[data-redo]').click()")
+        assert await tab.run(value) == "Twelve lanterns"
+        await tab.run(
+            "document.querySelector('[data-root] > [data-add] select').value = 'button';"
+            "document.querySelector('[data-root] > [data-add] button').click()"
+        )
+        assert await tab.run("document.querySelectorAll('[data-root] > [data-block=button]').length") == 2
+        await team.call(
+            "PUT", f"/templates/{template_id}/document", {"document": {"kind": "markdown", "text": "Ben"}}
+        )
+        await comes(tab, "!document.querySelector('[data-conflict]').hidden")
+        assert tab.violations == []
+
+
+async def gallery(database_url: str, tmp_path: Path, browser: Chromium, names: list[str]) -> None:
+    async with world(database_url, tmp_path, started=False) as here, browser.tab() as tab:
+        team = await here.team("Harbor")
+        await logs_in(tab, here, await a_person(team, "ada@harbor.example"), "/dashboard")
+        for name in names:
+            for width, mode in ((680, "light"), (680, "dark"), (360, "light"), (360, "dark")):
+                await tab.look(width, is_dark=mode == "dark")
+                await tab.open(f"{here.url}/dashboard/template-gallery/html?name={name}&mode={mode}")
+                assert await tab.run("document.body.innerText.length") > 100, name
+                assert not await tab.run(TOO_WIDE), (name, width)
+                assert not await tab.run(CUT), (name, width)
+
+
+async def test_a_mail_of_the_gallery_fits(database_url: str, tmp_path: Path, browser: Chromium) -> None:
+    await gallery(database_url, tmp_path, browser, ["digest"])
+
+
+@pytest.mark.slow
+async def test_each_mail_of_the_gallery_fits(database_url: str, tmp_path: Path, browser: Chromium) -> None:
+    await gallery(database_url, tmp_path, browser, list(GALLERY))
