@@ -19,6 +19,7 @@ from pillarbox.domains import manifest as domains
 from pillarbox.domains.claims import manifest as claims
 from pillarbox.emails import manifest as emails
 from pillarbox.events import manifest as events
+from pillarbox.forms import manifest as forms
 from pillarbox.inboxes import manifest as inboxes
 from pillarbox.kernel import manifest as kernel
 from pillarbox.kernel.manifests import SliceManifest, settings_in
@@ -63,6 +64,7 @@ MANIFESTS: tuple[SliceManifest, ...] = (
     broadcasts.MANIFEST,
     automations.MANIFEST,
     events.MANIFEST,
+    forms.MANIFEST,
     tracking.MANIFEST,
     inboxes.MANIFEST,
     logs.MANIFEST,

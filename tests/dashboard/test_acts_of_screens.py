@@ -73,6 +73,8 @@ FIELDS: Final[dict[str, dict[str, Any]]] = {
         "text": "Hello.",
         "key": str(uuid4()),
     },
+    "/dashboard/forms/new": {"name": "News", "from": "Harbor <hello@harbor.example>"},
+    "/dashboard/forms/{form_id}/edit": {"name": "Weekly", "from": "Harbor <hello@harbor.example>"},
     "/dashboard/contacts/imports/new/{upload_id}": {"to_0": "email", "consent_note": "At the fair."},
     "/dashboard/request": {
         "operation": "post-suppressions",
@@ -97,6 +99,7 @@ CHANGES_NOTHING: Final = {
     "/dashboard/broadcasts/{broadcast_id}/editor/html": "shows a mail",
     "/dashboard/templates/{template_id}/html": "shows a mail",
     "/dashboard/first-steps/hide": "is about one person's overview",
+    "/dashboard/forms/try": "shows a preview",
     "/dashboard/contacts/imports/new": "stores a file, which nothing is made of yet",
     "/dashboard/contacts/imports/new/{upload_id}/discard": "removes a file that nothing was made of",
 }
@@ -121,6 +124,7 @@ NAMED: Final = tuple(
     for name in (
         *("webhook_id", "domain_id", "automation_id", "contact_id", "topic_id", "contact_property_id"),
         "template_id",
+        "form_id",
     )
 )
 """Forms that ask for the name of the thing."""

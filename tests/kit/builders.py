@@ -138,6 +138,16 @@ async def a_defined_event(team: Team, made: Made) -> str:
     return str((await team.post("/events", wanted)).json()["id"])
 
 
+async def a_form(team: Team, made: Made) -> str:
+    """Make a form with somebody who signed up."""
+    body = {"name": MARK, "from": "Harbor <hello@harbor.example>", "texts": {"title": MARK}}
+    form_id = str((await team.post("/forms", body)).json()["id"])
+    form = (await team.get(f"/forms/{form_id}")).json()
+    made["email"] = f"{MARK}-{uuid4().hex[:8]}@quay.example"
+    await team.world.client(None).post(form["url"], data={"email": made["email"]})
+    return form_id
+
+
 async def a_topic(team: Team, made: Made) -> str:
     wanted = {"name": MARK, "description": MARK, "default_subscription": "opt_in", "visibility": "public"}
     return str((await team.post("/topics", wanted)).json()["id"])
@@ -418,6 +428,7 @@ BUILDERS: dict[str, Callable[[Team, Made], Awaitable[str]]] = {
     "suppression": a_suppression,
     "identifier": a_defined_event,
     "topic_id": a_topic,
+    "form_id": a_form,
     "automation_id": an_automation_of,
     "run_id": a_run,
     "segment_id": a_segment,
@@ -447,6 +458,7 @@ BODIES: dict[tuple[str, str], Any] = {
     ("PATCH", "/webhooks/{webhook_id}"): {"events": ["domain.created"]},
     ("PATCH", "/events/{identifier}"): {"schema": {"mine": "number"}},
     ("PATCH", "/topics/{topic_id}"): {"name": "Mine now"},
+    ("PATCH", "/forms/{form_id}"): {"name": "Mine now"},
     ("PATCH", "/automations/{automation_id}"): {"name": "Mine now"},
     ("PATCH", "/segments/{segment_id}"): {"name": "Mine now"},
     ("PATCH", "/templates/{template}"): {"name": "Mine now", "html": "Mine now"},

@@ -218,6 +218,33 @@ CSV: Final = (
 """A file with contacts: one row fails."""
 
 
+async def a_form(team: Team) -> str:
+    """Make a form with hostile words, somebody who waits, and somebody who confirmed."""
+    await team.post("/contact-properties", {"key": "berth", "type": "string"})
+    body = {
+        "name": "News <b>from the harbor</b>",
+        "from": "Harbor <hello@harbor.example>",
+        "fields": [
+            {"key": "first_name", "label": "Your <i>name</i>", "required": True},
+            {"key": "berth", "label": "Your berth"},
+        ],
+        "topic_ids": [await a_topic(team)],
+        "lets_choose_topics": True,
+        "texts": {"title": "News <b>from the harbor</b>", "text": "Tides and lanterns, once a month."},
+    }
+    form_id = str((await team.post("/forms", body)).json()["id"])
+    url = (await team.get(f"/forms/{form_id}")).json()["url"]
+    path = url.removeprefix("http://").partition("/")[2].removeprefix("/")
+    guest = team.world.client(None)
+    for name in ("ada", "ben"):
+        address = f"{name}-{uuid4().hex[:8]}@quay.example"
+        await guest.post(f"/{path}", data={"email": address, "field_first_name": "<b>Ada</b>"})
+    mails = (await team.get("/emails?limit=1")).json()["data"]
+    text = (await team.get(f"/emails/{mails[0]['id']}")).json()["text"]
+    await guest.post(re.findall(r"/sign-up/confirm/\S+", text)[0])
+    return form_id
+
+
 async def an_upload(team: Team) -> str:
     """Store a file whose columns nobody has mapped."""
 
@@ -389,6 +416,7 @@ SUBJECTS: Final[dict[str, Builds]] = {
     "team_id": its_team,
     "email_id": an_email,
     "upload_id": an_upload,
+    "form_id": a_form,
     "import_id": an_import,
     "received_id": a_received_email,
     "webhook_id": a_webhook,

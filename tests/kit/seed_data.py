@@ -73,6 +73,7 @@ POSTED = {
     "/events": {"name": "described", "schema": {"plan": "string"}},
     "/events/send": {"event": "described", "email": "described@quay.example", "payload": {"plan": "pro"}},
     "/topics": {"name": "Described", "default_subscription": "opt_out", "description": None},
+    "/forms": {"name": "Described", "from": "Harbor <hello@harbor.example>", "subject": "Please confirm"},
     "/automations": {"name": "Described", **lone_trigger("described")},
     "/segments": {"name": "Described"},
     "/audiences": {"name": "Described"},

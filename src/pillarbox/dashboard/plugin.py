@@ -43,6 +43,7 @@ from pillarbox.dashboard.emails import (
 from pillarbox.dashboard.emails.email_acts import CopiesInMemory
 from pillarbox.dashboard.events import event_list, latest_events
 from pillarbox.dashboard.events import event_page as team_event_page
+from pillarbox.dashboard.forms import form_editor, form_list, form_page
 from pillarbox.dashboard.frame import assets, design, live, search
 from pillarbox.dashboard.frame.live import LiveStreams
 from pillarbox.dashboard.frame.screen_table import ScreenTable, screens_of
@@ -74,6 +75,7 @@ from pillarbox.dashboard.people import (
     set_up,
 )
 from pillarbox.dashboard.shared import SharedPages
+from pillarbox.dashboard.signing_up import SigningUpPages
 from pillarbox.dashboard.suppressions import suppression_list, suppression_page
 from pillarbox.dashboard.teams import (
     inviting,
@@ -90,6 +92,7 @@ from pillarbox.dashboard.unsubscribing import UnsubscribePages
 from pillarbox.dashboard.webhooks import event_page, signature_page, webhook_list, webhook_page
 from pillarbox.doctor.examination_runs import ExaminationRunner
 from pillarbox.emails.sharing.shared_page import SharedScreens
+from pillarbox.forms.screens import SignUpScreens
 from pillarbox.kernel.http.routing import collect
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres import time_limit
@@ -138,6 +141,9 @@ PAGES = collect(
     log,
     unsubscribe_page,
     consent_pages,
+    form_list,
+    form_page,
+    form_editor,
     import_list,
     column_mapping,
     import_page,
@@ -217,6 +223,7 @@ SLICE = Slice(
         InstallationFacts: facts_of,
         ExaminationRunner: _examination_runner,
         SharedScreens: lambda kit: SharedPages(kit.need(PageWork)),
+        SignUpScreens: lambda _: SigningUpPages(),
         UnsubscribeScreens: lambda _: UnsubscribePages(),
         OAuthScreens: lambda _: ConsentPages(),
         TrackingScreens: lambda _: UnsubscribePages(),

@@ -43,6 +43,8 @@ POINTS: Final[Mapping[str, str]] = {
     "delivery.after_dot": "the final dot is on the wire, its answer is not here",
     "delivery.after_250": "the attempt is over, nothing of its outcome is written",
     "delivery.in_settle": "all rows of a settlement are written, nothing is committed",
+    "forms.mail_written": "a sign-up is stored with its mail, nothing is committed",
+    "forms.confirmed": "a contact is added by its confirmation, nothing is committed",
     "import.stored": "the file of an import is in the blob store, no row names it",
     "import.batch_written": "the rows of a batch and their counts are written, nothing is committed",
     "import.batch_committed": "a batch is committed, and the next one is not begun",

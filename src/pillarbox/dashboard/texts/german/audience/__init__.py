@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from typing import Final
 
-from pillarbox.dashboard.texts.german.audience import broadcasts, contact, contact_properties, imports, topics
+from pillarbox.dashboard.texts.german.audience import (
+    broadcasts,
+    contact,
+    contact_properties,
+    forms,
+    imports,
+    topics,
+)
 
 TEXTS: Final[dict[str, str]] = {
     **broadcasts.TEXTS,
     **contact.TEXTS,
     **contact_properties.TEXTS,
+    **forms.TEXTS,
     **imports.TEXTS,
     **topics.TEXTS,
 }

@@ -1,0 +1,44 @@
+"""The slice of sign-up forms."""
+
+from __future__ import annotations
+
+from pillarbox.contacts.store import Contacts
+from pillarbox.emails.accept import Accept
+from pillarbox.emails.requests.templating import TemplateRendering
+from pillarbox.forms import public_routes, routes
+from pillarbox.forms.changes import FormChanges
+from pillarbox.forms.confirming import Confirmations
+from pillarbox.forms.retention import KEPT, SignUpRetention
+from pillarbox.forms.sign_up_pages import SignUpPages
+from pillarbox.forms.submissions import Submissions
+from pillarbox.forms.views import ShownCounts
+from pillarbox.kernel.http.routing import collect
+from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.slices import Container, Retention, RetentionItem, Slice
+
+
+def _submissions(kit: Container) -> Submissions:
+    return Submissions(
+        kit.pool, kit.need(Ids), kit.need(Accept), kit.need(TemplateRendering), kit.need(SignUpPages)
+    )
+
+
+SLICE = Slice(
+    name="forms",
+    provides={
+        FormChanges: lambda kit: FormChanges(kit.need(Ids)),
+        SignUpPages: lambda kit: SignUpPages(kit.settings.public_url),
+        Submissions: _submissions,
+        Confirmations: lambda kit: Confirmations(kit.pool, kit.clock, kit.need(Contacts)),
+        ShownCounts: lambda kit: ShownCounts(kit.clock),
+        SignUpRetention: lambda kit: SignUpRetention(kit.pool, kit.clock),
+    },
+    routes=collect(routes),
+    pages=collect(public_routes),
+    retention=[
+        Retention(
+            [RetentionItem("sign-ups that nobody confirmed, after the end of their link", KEPT)],
+            lambda kit: kit.need(SignUpRetention).periodic(),
+        )
+    ],
+)
