@@ -1,4 +1,4 @@
-"""The pages on which people sign up with a form and confirm it, and the mail between them (forms.md 5).
+"""The pages on which people sign up with a form and confirm it, and the mail between them (forms.md 3 and 4).
 
 They need no script and name no product. Look and words are the team's, where it has chosen any.
 """

@@ -86,16 +86,16 @@ class Confirmations:
         is_over = row.expires_at <= self.clock.now()
         return FoundSignUp(form, row, ConfirmationState.EXPIRED if is_over else ConfirmationState.WAITING)
 
-    async def _add(self, db: TeamDb, found: FoundSignUp) -> Any:
+    async def _add(self, db: TeamDb, located: FoundSignUp) -> Any:
         """Add the contact, or change the one that is there; return its id.
 
         The values were typed by whoever filled in the form, so those that a contact has stay."""
-        content = msgspec.json.decode(found.sign_up.content, type=SignUpContent)
-        settings = form_settings.read(found.form.settings)
+        content = msgspec.json.decode(located.sign_up.content, type=SignUpContent)
+        settings = form_settings.read(located.form.settings)
         known = {one.key for one in await definitions(db)} if content.values else set()
         names = {key: value for key, value in content.values.items() if key in NAMES}
         properties = {key: value for key, value in content.values.items() if key in known}
-        contact_id = await id_of(db, found.sign_up.address)
+        contact_id = await id_of(db, located.sign_up.address)
         if contact_id is not None:
             contact = await reading.shown(db, contact_id)
             names = {key: value for key, value in names.items() if getattr(contact, key) is None}
@@ -106,7 +106,7 @@ class Confirmations:
         topics = await queries.topics(db, content.topic_ids) if content.topic_ids else []
         stored = await self.contacts.upsert(
             db,
-            email_address(found.sign_up.email),
+            email_address(located.sign_up.email),
             ContactChange(
                 first_name=names.get("first_name", UNSET),
                 last_name=names.get("last_name", UNSET),

@@ -1,4 +1,4 @@
-"""What forms hold of one address: for the page, the export and the erasure of a person."""
+"""The sign-ups of one address: for the page, the export and the erasure of a person."""
 
 from __future__ import annotations
 

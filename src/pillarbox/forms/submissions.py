@@ -83,7 +83,7 @@ class SignUpContent(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Submission:
+class FilledForm:
     """A form that was filled in without fault."""
 
     address: EmailAddress
@@ -98,7 +98,7 @@ class SubmissionOrigin:
 
     @property
     def network(self) -> str:
-        """What counts as one sender: the /24 of an IPv4 address, the /48 of an IPv6 one."""
+        """The network that counts as one sender: the /24 of an IPv4 address, the /48 of an IPv6 one."""
         try:
             address = ip_address(self.client.partition("%")[0])
         except ValueError:
@@ -127,7 +127,7 @@ def is_trapped(fields: Sequence[tuple[str, str]]) -> bool:
 
 def submission_of(
     form: ShownForm, fields: Sequence[tuple[str, str]]
-) -> tuple[Submission | None, dict[str, FieldFault]]:
+) -> tuple[FilledForm | None, dict[str, FieldFault]]:
     """Return what the fields of a form say, or what is wrong with which of them."""
     given = dict(reversed(fields))
     faults: dict[str, FieldFault] = {}
@@ -147,7 +147,7 @@ def submission_of(
     topics = [one.id for one in form.topics if not form.lets_choose or str(one.id) in chosen]
     if faults or address is None:
         return None, faults
-    return Submission(address=address, content=SignUpContent(values, topics)), faults
+    return FilledForm(address=address, content=SignUpContent(values, topics)), faults
 
 
 def _address(text: str, faults: dict[str, FieldFault]) -> EmailAddress | None:
@@ -187,7 +187,7 @@ class Submissions:
         self,
         row: OpenForm,
         form: ShownForm,
-        submission: Submission,
+        submission: FilledForm,
         visitor: SubmissionOrigin,
         consent_text: str,
         write_mail: Callable[[str], ConfirmationMail],
@@ -237,7 +237,7 @@ class Submissions:
         return SubmissionOutcome.SENT
 
     async def _bound(
-        self, db: TeamDb, form_id: UUID, submission: Submission, visitor: SubmissionOrigin, now: datetime
+        self, db: TeamDb, form_id: UUID, submission: FilledForm, visitor: SubmissionOrigin, now: datetime
     ) -> SubmissionOutcome | None:
         """Return the bound that the submission meets; None where it may be stored. Others wait."""
         await sign_up_queries.hold_form(db, form_id)

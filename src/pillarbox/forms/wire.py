@@ -42,7 +42,7 @@ class FormFieldInput(Struct, kw_only=True):
     required: bool = False
 
 
-class FormTexts(Struct, kw_only=True):
+class FormTextsInput(Struct, kw_only=True):
     """The words of the pages; an empty one is ours, in the language of the visitor."""
 
     title: Short | None = None
@@ -53,7 +53,7 @@ class FormTexts(Struct, kw_only=True):
     confirmed: Long | None = None
 
 
-class FormTheme(Struct, kw_only=True):
+class FormThemeInput(Struct, kw_only=True):
     """The look; an empty one is that of the team's page to unsubscribe."""
 
     logo_url: Url | None = None
@@ -75,8 +75,8 @@ class NewForm(Struct, kw_only=True):
     topic_ids: TopicIds | None = None
     lets_choose_topics: bool = False
     segment_id: UUID | None = None
-    texts: FormTexts | None = None
-    theme: FormTheme | None = None
+    texts: FormTextsInput | None = None
+    theme: FormThemeInput | None = None
     redirect_url: Url | None = None
     confirmed_url: Url | None = None
     open: bool = True
@@ -93,8 +93,8 @@ class ChangedForm(Struct, kw_only=True):
     topic_ids: TopicIds | UnsetType | None = UNSET
     lets_choose_topics: bool | UnsetType = UNSET
     segment_id: UUID | UnsetType | None = UNSET
-    texts: FormTexts | UnsetType | None = UNSET
-    theme: FormTheme | UnsetType | None = UNSET
+    texts: FormTextsInput | UnsetType | None = UNSET
+    theme: FormThemeInput | UnsetType | None = UNSET
     redirect_url: Url | UnsetType | None = UNSET
     confirmed_url: Url | UnsetType | None = UNSET
     open: bool | UnsetType = UNSET
@@ -112,6 +112,26 @@ class FormField(Struct, kw_only=True):
     key: str
     label: str
     required: bool
+
+
+class FormTexts(Struct, kw_only=True):
+    """The words of the pages; null: ours, in the language of the visitor."""
+
+    title: str | None
+    text: str | None
+    button: str | None
+    consent: str | None
+    sent: str | None
+    confirmed: str | None
+
+
+class FormTheme(Struct, kw_only=True):
+    """The look; null: that of the team's page to unsubscribe."""
+
+    logo_url: str | None
+    page_color: str | None
+    text_color: str | None
+    button_color: str | None
 
 
 class FormCounts(Struct, kw_only=True):
@@ -199,10 +219,10 @@ def changed(settings: FormSettings, change: NewForm | ChangedForm) -> FormSettin
     if change.topic_ids is not UNSET:
         given["topic_ids"] = list(dict.fromkeys(change.topic_ids or []))
     if change.texts is not UNSET:
-        texts = change.texts or FormTexts()
+        texts = change.texts or FormTextsInput()
         given["texts"] = StoredTexts(**{name: plain(getattr(texts, name) or "") for name in TEXTS})
     if change.theme is not UNSET:
-        theme = change.theme or FormTheme()
+        theme = change.theme or FormThemeInput()
         given["theme"] = form_settings.theme_of({name: getattr(theme, name) or "" for name in LOOKS})
     for name in ("redirect_url", "confirmed_url"):
         if (value := getattr(change, name)) is not UNSET:
