@@ -1,4 +1,4 @@
-"""Texts of the screens of an audience, in German: one module for each group of screens."""
+"""Texts of the screens of an audience, in German: one module for each group of screens. Begin with `contact.py`."""
 
 from __future__ import annotations
 
