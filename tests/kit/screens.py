@@ -24,6 +24,12 @@ from pillarbox.contacts.imports.columns import ColumnPositions
 from pillarbox.contacts.imports.uploads import ImportUploads, WizardChoices
 from pillarbox.dashboard.frame.screen_table import Screen, screens_of
 from pillarbox.documents.images import Images
+from pillarbox.forms import queries as form_queries
+from pillarbox.forms.confirming import Confirmations
+from pillarbox.forms.form_links import confirmation_of
+from pillarbox.forms.screens import ConfirmationMail
+from pillarbox.forms.sign_up_pages import SignUpPages
+from pillarbox.forms.submissions import SubmissionOrigin, Submissions, submission_of
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import transaction
 from pillarbox.kernel.work.jobs import Jobs
@@ -233,15 +239,24 @@ async def a_form(team: Team) -> str:
         "texts": {"title": "News <b>from the harbor</b>", "text": "Tides and lanterns, once a month."},
     }
     form_id = str((await team.post("/forms", body)).json()["id"])
-    url = (await team.get(f"/forms/{form_id}")).json()["url"]
-    path = url.removeprefix("http://").partition("/")[2].removeprefix("/")
-    guest = team.world.client(None)
+    db, app, links = team.db, team.world.app, []
+    row = await form_queries.find_open(db, UUID(form_id))
+    assert row is not None
+    form = await app.need(SignUpPages).shown(db, row)
+
+    def mail(url: str) -> ConfirmationMail:
+        links.append(url)
+        return ConfirmationMail("Confirm", "<p>Confirm</p>", url)
+
     for name in ("ada", "ben"):
-        address = f"{name}-{uuid4().hex[:8]}@quay.example"
-        await guest.post(f"/{path}", data={"email": address, "field_first_name": "<b>Ada</b>"})
-    mails = (await team.get("/emails?limit=1")).json()["data"]
-    text = (await team.get(f"/emails/{mails[0]['id']}")).json()["text"]
-    await guest.post(re.findall(r"/sign-up/confirm/\S+", text)[0])
+        given = [("email", f"{name}-{uuid4().hex[:8]}@quay.example"), ("field_first_name", "<b>Ada</b>")]
+        filled, _ = submission_of(form, given)
+        assert filled is not None
+        origin = SubmissionOrigin(client="192.0.2.7")
+        await app.need(Submissions).take(row, form, filled, origin, "News <b>once</b> a month", mail)
+    link = confirmation_of(links[0].rpartition("/")[2])
+    assert link is not None
+    await app.need(Confirmations).confirm(link, "192.0.2.8")
     return form_id
 
 

@@ -1,4 +1,7 @@
-"""Texts of the screens of an audience: one module for each group of screens. Begin with `contact.py`."""
+"""Texts of the screens of an audience: one module for each group of screens.
+
+Begin with `contact.py`.
+"""
 
 from __future__ import annotations
 
