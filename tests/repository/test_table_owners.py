@@ -52,6 +52,7 @@ OWNERS = {
         "search_blocks",
     },
     "events": {"event_definitions", "events"},
+    "forms": {"form_sign_ups", "forms"},
     "inboxes": {
         "inbox_agents",
         "inbox_awaited_messages",

@@ -19,7 +19,11 @@ from pillarbox.kernel.slices import Container, Retention, RetentionItem, Slice
 
 def _submissions(kit: Container) -> Submissions:
     return Submissions(
-        kit.pool, kit.need(Ids), kit.need(Accept), kit.need(TemplateRendering), kit.need(SignUpPages)
+        pool=kit.pool,
+        ids=kit.need(Ids),
+        accept=kit.need(Accept),
+        templating=kit.need(TemplateRendering),
+        pages=kit.need(SignUpPages),
     )
 
 
