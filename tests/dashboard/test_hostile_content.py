@@ -64,12 +64,13 @@ NOT_SHOWN: Final = frozenset(
     inbox_threads.assignee inbox_threads.subject inboxes.email_address inboxes.from_name inboxes.name
     inboxes.receiving_address metric_increments.domain_name oauth_clients.client_uri
     oauth_clients.logo_uri oauth_clients.name oauth_clients.redirect_uris oauth_grants.client_id
-    received_attachments.content_id received_attachments.disposition received_emails.client
+    processes.host received_attachments.content_id received_attachments.disposition received_emails.client
     received_emails.mail_from received_emails.recipients received_emails.spam_reason
     suppressions.address template_versions.text
     """.split()  # noqa: SIM905 (prose reads better as prose)
 )
-"""Columns that reach no screen. One that does is taken from this list; one that does not says so here."""
+"""Columns that reach no screen. One that does is taken from this list; one that does not says so here. Of
+`processes.host` eight characters are shown."""
 
 
 async def some_of_everything(team: Team) -> None:
