@@ -43,6 +43,7 @@ async def test_a_template_begins_in_the_gallery_and_is_published(pillarbox: Worl
     await ada.post(f"{HERE}/{template_id}/publish")
     assert (await team.get(f"/templates/{template_id}")).json()["status"] == "published"
     assert "Hello" in text_of(await ada.get(HERE))
+    assert f"{HERE}/{template_id}" in (await ada.get("/dashboard/search?q=hell")).text
 
 
 async def test_blocks_are_written_without_a_script(pillarbox: World) -> None:
