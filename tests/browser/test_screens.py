@@ -15,7 +15,7 @@ import pytest
 from kit.browser import TOO_WIDE, Chromium, Tab, Window, chromium, windows
 from kit.browser_forms import fills, logs_in
 from kit.people import an_operator
-from kit.screens import address_of, some_domains, some_mail, table
+from kit.screens import address_of, some_contacts, some_domains, some_mail, table
 from kit.world import Team, world
 from pillarbox.dashboard.frame.screen_table import Screen
 
@@ -67,6 +67,7 @@ async def a_used_team(url: str, folder: Path, browser: Chromium) -> AsyncIterato
         team = await here.team("Harbor")
         await some_mail(team)
         await some_domains(team)
+        await some_contacts(team)
         await logs_in(tab, here, await an_operator(team, "ada@harbor.example"), "/dashboard")
         yield team, tab
         await tab.rest()

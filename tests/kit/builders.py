@@ -218,6 +218,11 @@ async def a_contact(team: Team, made: Made) -> str:
     return str((await team.post("/contacts", new)).json()["id"])
 
 
+async def a_bulk_act(team: Team, made: Made) -> str:
+    body = {"action": "unsubscribe", "contacts": [made.get("contact_id") or str(uuid4())]}
+    return str((await team.post("/contacts/bulk-acts", body)).json()["id"])
+
+
 async def an_import(team: Team, made: Made) -> str:
     """Make an import with a row that failed, whether the file is read here or not."""
     import_id = await accepted(team, f"email\n{MARK}@quay.example\n")
@@ -437,6 +442,7 @@ BUILDERS: dict[str, Callable[[Team, Made], Awaitable[str]]] = {
     "audience_id": a_segment,
     "contact": a_contact,
     "contact_property_id": a_contact_property,
+    "bulk_act_id": a_bulk_act,
     "import_id": an_import,
     "broadcast_id": a_broadcast,
     "inbox": an_inbox_of,

@@ -103,6 +103,24 @@ async def some_mail(team: Team) -> list[str]:
     return ids
 
 
+async def some_contacts(team: Team) -> None:
+    """Make contacts with names, properties and a segment, one of them with markup for a name."""
+    await team.post("/contact-properties", {"key": "plan", "type": "string", "fallback_value": "free"})
+    segment = (await team.post("/segments", {"name": "Beta testers"})).json()["id"]
+    for address, first, last, plan in (
+        ("ada.lovelace@quay.example", "Ada", "Lovelace", "pro"),
+        ("ben@quay.example", "Ben", None, None),
+        (
+            "nell-with-a-rather-long-address.at-the-lighthouse@harbor-and-quay.example",
+            "<b>Nell</b>",
+            None,
+            "pro",
+        ),
+    ):
+        body = {"email": address, "first_name": first, "last_name": last, "segments": [segment]}
+        await team.post("/contacts", {**body, "properties": {"plan": plan} if plan else None})
+
+
 async def an_email(team: Team) -> str:
     return await team.send(to="ada@quay.example", subject="Your invoice", html=HTML, text="Thank you.")
 
@@ -426,6 +444,24 @@ async def its_team(team: Team) -> str:
     return str(team.id)
 
 
+async def a_segment(team: Team) -> str:
+    """Make a segment that is defined by conditions."""
+    condition = {
+        "type": "and",
+        "rules": [
+            {"type": "rule", "field": "contact.unsubscribed", "operator": "eq", "value": False},
+            {"type": "rule", "field": "contact.created_at", "operator": "within_days", "value": 30},
+        ],
+    }
+    body = {"name": "Came lately", "conditions": condition}
+    return str((await team.post("/segments", body)).json()["id"])
+
+
+async def a_bulk_act(team: Team) -> str:
+    body = {"action": "unsubscribe", "search": "nobody"}
+    return str((await team.post("/contacts/bulk-acts", body)).json()["id"])
+
+
 SUBJECTS: Final[dict[str, Builds]] = {
     "member_id": a_member,
     "team_id": its_team,
@@ -441,6 +477,8 @@ SUBJECTS: Final[dict[str, Builds]] = {
     "suppression_id": a_suppression,
     "broadcast_id": a_broadcast,
     "contact_id": a_contact,
+    "segment_id": a_segment,
+    "bulk_act_id": a_bulk_act,
     "topic_id": a_topic,
     "contact_property_id": a_property,
     "automation_id": a_series,

@@ -58,6 +58,7 @@ KINDS = [
 TAG = {"name": "kind", "value": "berth"}
 
 POSTED = {
+    "/contacts/bulk-acts": {"action": "unsubscribe", "all": True},
     "/emails": mail(tags=[TAG]),
     "/emails/batch": [mail(), mail(to=["no address"])],
     "/api-keys": {"name": "Described"},

@@ -35,7 +35,8 @@ OTHERS = [code for code in LANGUAGES if code != ENGLISH]
 SAME_IN_GERMAN = frozenset(
     """
     account.passkeys account.sessions.browser account.team audit.person consent.team contact.name
-    contact.segment properties.type.string topics.name docs.body docs.code
+    contact.segment contacts.column.name contacts.column.status facts.broadcasts bulk.segment bulk.status
+    segments.name segments.one properties.type.string topics.name docs.body docs.code
     editor.as.example editor.block.code editor.block.html editor.block.text editor.field.href editor.link
     editor.field.html editor.field.links editor.field.text editor.from.example editor.kind.html theme.logo
     editor.kind.markdown editor.kind.mjml editor.source.html editor.source.markdown editor.source.mjml

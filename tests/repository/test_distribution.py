@@ -29,6 +29,7 @@ STAYS = (
     | {
         "backups",
         "examinations",
+        "contact_terms_progress",
         "engagement_progress",
         "provider_progress",
         "restored",

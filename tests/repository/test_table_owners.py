@@ -28,10 +28,13 @@ OWNERS = {
     "capture": {"captured"},
     "contact_properties": {"contact_properties"},
     "contacts": {
+        "contact_bulk_acts",
         "contact_engagement",
         "contact_events",
         "contact_import_errors",
         "contact_imports",
+        "contact_terms",
+        "contact_terms_progress",
         "contacts",
         "engagement_progress",
         "segment_members",

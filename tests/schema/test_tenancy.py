@@ -19,6 +19,7 @@ GLOBAL = {
     "rate_nodes": "which servers share limits",
     "mta_sts_policies": "what other domains ask of senders",
     "clock_jumps": "when the clocks of machines were set",
+    "contact_terms_progress": "up to when the terms of all contacts are kept",
     "engagement_progress": "up to when the history of all teams is in the engagement of contacts",
     "provider_progress": "up to when the history of all teams is counted",
     "examinations": "the last run of doctor and verify, of the whole installation",

@@ -27,6 +27,16 @@ INVARIANTS: tuple[Invariant, ...] = (
         """,
     ),
     Invariant(
+        "terms_without_contact",
+        "Terms are kept of {contact_id}, which is no contact.",
+        """
+        SELECT t.team_id, t.contact_id
+          FROM contact_terms t
+         WHERE NOT EXISTS (SELECT FROM contacts c WHERE c.team_id = t.team_id AND c.id = t.contact_id)
+         LIMIT $1
+        """,
+    ),
+    Invariant(
         "event_without_contact",
         "The event {name} is kept of {contact_id}, which is no contact.",
         """

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 from pillarbox.contacts import routes
+from pillarbox.contacts.bulk_acts import routes as bulk_act_routes
+from pillarbox.contacts.bulk_acts.acts import BulkActs
+from pillarbox.contacts.bulk_acts.jobs import KEPT as BULK_ACTS_KEPT
+from pillarbox.contacts.bulk_acts.jobs import LIMIT as BULK_LIMIT
+from pillarbox.contacts.bulk_acts.jobs import BulkActJobs
 from pillarbox.contacts.engagement.counting import EngagementCounting, engagement_periodic
 from pillarbox.contacts.event_data import SHAPES
 from pillarbox.contacts.imports import routes as import_routes
@@ -14,6 +19,7 @@ from pillarbox.contacts.imports.undo import ImportUndo
 from pillarbox.contacts.imports.uploads import ImportUploads
 from pillarbox.contacts.invariants import INVARIANTS
 from pillarbox.contacts.mail_values import mail_values
+from pillarbox.contacts.name_search.keeping import TermKeeping, term_periodic
 from pillarbox.contacts.store import ContactEnds, Contacts
 from pillarbox.emails.recent_mail import RecentMail
 from pillarbox.emails.requests.templating import ContactSource
@@ -34,11 +40,20 @@ def _import_intake(kit: Container) -> ImportIntake:
     return ImportIntake(kit.need(BlobStore), kit.need(Ids), kit.need(DiskSpace), wake)
 
 
+def _bulk_acts(kit: Container) -> BulkActs:
+    def wake() -> None:
+        kit.need(Jobs).wake()
+
+    return BulkActs(kit.need(Ids), wake)
+
+
 SLICE = Slice(
     name="contacts",
     provides={
         Contacts: lambda kit: Contacts(kit.need(Ids), kit.need(Publisher), kit.find(ContactEnds)),
         ContactSource: lambda _: ContactSource(mail_values),
+        BulkActs: _bulk_acts,
+        BulkActJobs: lambda kit: BulkActJobs(kit.pool, kit.clock, kit.need(Contacts)),
         ImportIntake: _import_intake,
         ImportUploads: lambda kit: ImportUploads(kit.need(ImportIntake)),
         ImportUndo: lambda kit: ImportUndo(kit.engine_pool, kit.clock, kit.find(ContactEnds)),
@@ -47,9 +62,13 @@ SLICE = Slice(
         ),
         ImportRetention: lambda kit: ImportRetention(kit.pool, kit.need(BlobStore), kit.clock),
     },
-    routes=collect(routes, import_routes),
-    jobs=lambda kit: {**kit.need(ImportJobs).handlers(), **kit.need(ImportUndo).handlers()},
-    job_limits=lambda _: [LIMIT],
+    routes=collect(routes, import_routes, bulk_act_routes),
+    jobs=lambda kit: {
+        **kit.need(ImportJobs).handlers(),
+        **kit.need(ImportUndo).handlers(),
+        **kit.need(BulkActJobs).handlers(),
+    },
+    job_limits=lambda _: [LIMIT, BULK_LIMIT],
     retention=[
         Retention(
             [
@@ -57,9 +76,16 @@ SLICE = Slice(
                 RetentionItem("files with contacts whose columns nobody has mapped", UPLOAD_KEPT),
             ],
             lambda kit: kit.need(ImportRetention).periodic(),
-        )
+        ),
+        Retention(
+            [RetentionItem("acts on many contacts that ended", BULK_ACTS_KEPT)],
+            lambda kit: kit.need(BulkActJobs).periodic(),
+        ),
     ],
-    periodic=lambda kit: engagement_periodic(EngagementCounting(kit.pool, kit.clock)),
+    periodic=lambda kit: [
+        *engagement_periodic(EngagementCounting(kit.pool, kit.clock)),
+        *term_periodic(TermKeeping(kit.pool, kit.clock)),
+    ],
     invariants=(*INVARIANTS, *IMPORT_INVARIANTS),
     webhook_shapes=SHAPES,
 )

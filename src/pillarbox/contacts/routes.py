@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 from uuid import UUID
 
 from pillarbox.contacts import queries, segment_queries, topic_queries, wire
 from pillarbox.contacts.conditions import membership
-from pillarbox.contacts.reading import contact_list, shown
+from pillarbox.contacts.conditions.filtering import ContactFilter
+from pillarbox.contacts.conditions.filters_on_wire import condition_in_segment, words_of
+from pillarbox.contacts.conditions.parsing import condition_in
+from pillarbox.contacts.conditions.walking import fitting_page
+from pillarbox.contacts.reading import contact_list, item, shown
 from pillarbox.contacts.store import Contacts, find
 from pillarbox.kernel.http.request import Reply, Request
 from pillarbox.kernel.http.routing import Access, route
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.fields import parse, parse_value
 from pillarbox.kernel.wire.instants import database_style
-from pillarbox.kernel.wire.paging import PAGING, ListOf, Page, listed
+from pillarbox.kernel.wire.paging import DEFAULT, PAGING, ListOf, Page, listed
 from pillarbox.kernel.wire.problems import Invalid, InvalidParameter, NotFound
 from pillarbox.kernel.wire.uuids import well_formed
 
-IN_SEGMENT = {**PAGING, "segment_id": UUID, "audience_id": UUID}
+COUNTED: dict[str, Any] = {"segment_id": UUID, "audience_id": UUID, "conditions": str, "search": str}
+FILTERS: dict[str, Any] = {**PAGING, **COUNTED}
 
 
 @route(
@@ -37,13 +43,26 @@ async def create(request: Request, db: TeamDb) -> Reply[wire.ContactRef]:
     return Reply(wire.ContactRef(object="contact", id=stored.id))
 
 
-@route("GET", "/contacts", needs=Access.FULL, query=IN_SEGMENT, summary="List contacts", problems=(404,))
-async def index(request: Request, db: TeamDb) -> Reply[ListOf[wire.ContactItem]]:
+@route("GET", "/contacts", needs=Access.FULL, query=FILTERS, summary="List contacts", problems=(404,))
+async def index(request: Request, db: TeamDb) -> Reply[wire.ContactList]:
     page = Page.read(request.query, default=None)
     segment_id = _segment(request)
+    if any(request.query.text(name) for name in ("conditions", "search")):
+        return Reply(await _fitting(request, db, page, segment_id))
     if segment_id is not None and not await segment_queries.exists(db, segment_id):
         raise NotFound("Segment")
-    return Reply(await contact_list(db, page, request.at, segment_id))
+    answer = await contact_list(db, page, request.at, segment_id)
+    if isinstance(answer, ListOf):
+        return Reply(wire.ContactList(has_more=answer.has_more, data=answer.data))
+    return Reply(answer)
+
+
+@route("GET", "/contacts/count", needs=Access.FULL, query=COUNTED, summary="Count contacts", problems=(404,))
+async def count(request: Request, db: TeamDb) -> Reply[wire.ContactCount]:
+    counts = await membership.counts(db, await _filter(request, db, _segment(request)))
+    return Reply(
+        wire.ContactCount(object="contact_count", count=counts.contacts, subscribed=counts.subscribed)
+    )
 
 
 @route("GET", "/contacts/{contact}", needs=Access.FULL, summary="Retrieve a contact")
@@ -153,6 +172,29 @@ async def choose(request: Request, db: TeamDb) -> Reply[wire.ChosenRef]:
     contact_id = await find(db, request.param("contact"))
     await request.use(Contacts).choose_topics(db, contact_id, choices)
     return Reply(wire.ChosenRef(id=contact_id))
+
+
+async def _filter(request: Request, db: TeamDb, segment_id: UUID | None) -> ContactFilter:
+    """Return the filter that a request names."""
+    given = request.query.text("conditions")
+    condition = None if given is None else condition_in(given, "conditions")
+    by_segment = await membership.condition_by_segment(db, segment_id)
+    words = words_of(request.query.text("search"), "search")
+    return ContactFilter(request.at, condition_in_segment(condition, segment_id, by_segment), words)
+
+
+async def _fitting(request: Request, db: TeamDb, page: Page, segment_id: UUID | None) -> wire.ContactList:
+    """Return a page of the contacts that fit. It may have fewer than asked for and still have a next one."""
+    if page.before is not None:
+        raise Invalid("Filters cannot be used with `before`. Use `after`.")
+    contact_filter = await _filter(request, db, segment_id)
+    found = await fitting_page(db, contact_filter, page.limit or DEFAULT, page.after)
+    answer = wire.ContactList(
+        has_more=found.following is not None, data=[item(contact) for contact in found.contacts]
+    )
+    if found.following is not None:
+        answer.next = found.following
+    return answer
 
 
 def _segment(request: Request) -> UUID | None:

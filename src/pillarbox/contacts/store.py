@@ -18,6 +18,7 @@ from pillarbox.contact_properties.definitions import values_of
 from pillarbox.contacts import event_data, queries, segment_queries, topic_queries
 from pillarbox.contacts.change import NOWHERE, ContactChange, ContactMemberships, Subscription
 from pillarbox.contacts.engagement import queries as engagement_queries
+from pillarbox.contacts.name_search import queries as name_queries
 from pillarbox.contacts.prometheus import CHANGES
 from pillarbox.contacts.queries import ContactRow, StoredContact
 from pillarbox.kernel.ids import Ids
@@ -161,6 +162,7 @@ class Contacts:
         await segment_queries.remove_all(db, contact_id)
         await topic_queries.remove_all(db, contact_id)
         await engagement_queries.remove(db, contact_id)
+        await name_queries.remove(db, contact_id)
         await queries.delete(db, contact_id)
 
     async def _locked(self, db: TeamDb, contact_id: UUID) -> ContactRow:

@@ -118,6 +118,24 @@ class ContactItem(Struct, kw_only=True):
     unsubscribed: bool
 
 
+class ContactList(Struct, kw_only=True):
+    """A page of contacts. `next` is there where a filter was given and more may fit: the value for
+    `after`."""
+
+    object: Literal["list"] = "list"
+    has_more: bool
+    data: list[ContactItem]
+    next: UUID | UnsetType = UNSET
+
+
+class ContactCount(Struct, kw_only=True):
+    """Numbers of contacts that fit a filter; `subscribed` is without those that are unsubscribed."""
+
+    object: Literal["contact_count"]
+    count: int
+    subscribed: int
+
+
 class PropertyOfContact(Struct, kw_only=True):
     value: str | float | bool
     type: Literal["string", "number", "boolean"]

@@ -20,6 +20,7 @@ from pillarbox.dashboard.consent import pages as consent_pages
 from pillarbox.dashboard.consent.pages import ConsentPages
 from pillarbox.dashboard.contact import contact_page
 from pillarbox.dashboard.contact_properties import property_screens
+from pillarbox.dashboard.contacts import bulk_screens, contact_list
 from pillarbox.dashboard.docs import doc_pages, request_form
 from pillarbox.dashboard.docs.doc_pages import Documentation
 from pillarbox.dashboard.domains import domain_list, domain_page, domain_settings
@@ -74,6 +75,7 @@ from pillarbox.dashboard.people import (
     scripts,
     set_up,
 )
+from pillarbox.dashboard.segments import segment_screens
 from pillarbox.dashboard.shared import SharedPages
 from pillarbox.dashboard.signing_up import SigningUpPages
 from pillarbox.dashboard.suppressions import suppression_list, suppression_page
@@ -178,7 +180,10 @@ PAGES = collect(
     suppression_page,
     metrics_screen,
     send_form,
+    contact_list,
+    bulk_screens,
     contact_page,
+    segment_screens,
     topic_screens,
     property_screens,
     automation_list,

@@ -495,6 +495,8 @@ CREATE TABLE contacts (
     autovacuum_vacuum_threshold = 1000,
     autovacuum_vacuum_insert_scale_factor = 0.1
 );
+CREATE INDEX contacts_updated_at ON contacts USING brin (updated_at)
+  WITH (pages_per_range = 16, autosummarize = on);
 
 -- A number stands for one property until its last value is gone: a deleted row stays until then.
 CREATE TABLE contact_properties (
@@ -602,6 +604,50 @@ CREATE INDEX contact_events_contact ON contact_events (team_id, contact_id);
 CREATE TABLE engagement_progress (
     id            smallint    NOT NULL PRIMARY KEY CHECK (id = 1),
     counted_until timestamptz NOT NULL
+) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 200);
+
+-- An act on many contacts, which a job does: those with `contact_ids`, or those that fit `conditions` and `search`. It has
+-- gone through them as far as `position`.
+CREATE TABLE contact_bulk_acts (
+    team_id     uuid        NOT NULL,
+    id          uuid        NOT NULL,
+    kind        text        NOT NULL
+                CHECK (kind IN ('add_to_segment', 'remove_from_segment', 'unsubscribe', 'delete')),
+    status      text        NOT NULL
+                CHECK (status IN ('queued', 'in_progress', 'completed', 'stopped', 'failed')),
+    segment_id  uuid,
+    contact_ids uuid[],
+    conditions  json,
+    search      text,
+    position    uuid        NOT NULL DEFAULT '00000000-0000-0000-0000-000000000000',
+    total       bigint,
+    done        bigint      NOT NULL DEFAULT 0,
+    changed     bigint      NOT NULL DEFAULT 0,
+    reason      text,
+    created_at  timestamptz NOT NULL,
+    ended_at    timestamptz,
+    PRIMARY KEY (team_id, id),
+    CHECK ((ended_at IS NOT NULL) = (status IN ('completed', 'stopped', 'failed')))
+) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 200);
+
+-- The terms by which contacts are found: three characters in a row of the address and names each, as a number that has the
+-- team in it. A background job keeps them, from the changes of contacts.
+CREATE TABLE contact_terms (
+    team_id    uuid      NOT NULL,
+    contact_id uuid      NOT NULL,
+    terms      integer[] NOT NULL,
+    PRIMARY KEY (team_id, contact_id)
+) WITH (
+    fillfactor = 90,
+    autovacuum_vacuum_scale_factor = 0.05,
+    autovacuum_vacuum_threshold = 1000,
+    autovacuum_vacuum_insert_scale_factor = 0.1
+);
+CREATE INDEX contact_terms_terms ON contact_terms USING gin (terms);
+
+CREATE TABLE contact_terms_progress (
+    id         smallint    NOT NULL PRIMARY KEY CHECK (id = 1),
+    kept_until timestamptz NOT NULL
 ) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 200);
 
 -- `columns` says which column of the file becomes what. `checkpoint` is where the next batch begins; it changes

@@ -10,6 +10,7 @@ from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.terminal.answers import Json, perform, say, show_json, show_table
 from pillarbox.kernel.terminal.connect import CommandDatabase, Data, DatabaseUrl
 from pillarbox.segments import overview_queries
+from pillarbox.segments.overview_queries import SegmentOverview
 from pillarbox.teams.commands.choosing import TeamOption, one_team
 
 group = typer.Typer(no_args_is_help=True, help="List the segments of a team.")
@@ -40,8 +41,12 @@ async def listed(connected: CommandDatabase, team: str | None, *, json: bool) ->
     elif found:
         show_table(
             ("Id", "Name", "Members", "Created"),
-            [(one.id, one.name, f"{one.members:,}", one.created_at) for one in found],
+            [(one.id, one.name, _members(one), one.created_at) for one in found],
         )
     else:
         say(f"The team {owner.name!r} has no segments.")
     return 0
+
+
+def _members(segment: SegmentOverview) -> str:
+    return "by conditions" if segment.members is None else f"{segment.members:,}"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 from uuid import UUID
 
 from pillarbox.kernel.postgres.database import TeamDb
@@ -11,11 +13,11 @@ from pillarbox.kernel.postgres.database import TeamDb
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SegmentOverview:
-    """A segment, with how many members it has."""
+    """A segment, with how many members it has; None where conditions say who is in it."""
 
     id: UUID
     name: str
-    members: int
+    members: int | None
     created_at: datetime
 
 
@@ -24,7 +26,8 @@ async def every(db: TeamDb) -> list[SegmentOverview]:
     return await db.all(
         SegmentOverview,
         """
-        SELECT s.id, s.name, coalesce(m.members, 0) AS members, s.created_at
+        SELECT s.id, s.name, s.created_at,
+               CASE WHEN s.conditions IS NULL THEN coalesce(m.members, 0) END AS members
           FROM segments s
           LEFT JOIN (SELECT segment_id, count(*) AS members
                        FROM segment_members
@@ -33,4 +36,23 @@ async def every(db: TeamDb) -> list[SegmentOverview]:
          WHERE s.team_id = $1
          ORDER BY s.id DESC
         """,
+    )
+
+
+class MemberCount(NamedTuple):
+    segment_id: UUID
+    members: int
+
+
+async def member_counts(db: TeamDb, segment_ids: Sequence[UUID]) -> list[MemberCount]:
+    """Return how many members each of these segments has, those without any left out."""
+    return await db.all(
+        MemberCount,
+        """
+        SELECT segment_id, count(*) AS members
+          FROM segment_members
+         WHERE team_id = $1 AND segment_id = ANY ($2::uuid[])
+         GROUP BY segment_id
+        """,
+        segment_ids,
     )

@@ -9,11 +9,14 @@ from uuid import UUID
 from pillarbox.contacts import list_queries, segment_queries
 from pillarbox.contacts.conditions import queries
 from pillarbox.contacts.conditions.filtering import ContactFilter
+from pillarbox.contacts.conditions.language import Condition
 from pillarbox.contacts.conditions.parsing import stored_condition
+from pillarbox.contacts.conditions.queries import FittingCounts
 from pillarbox.contacts.list_queries import ExportedContact
 from pillarbox.contacts.segment_queries import SegmentOfContact
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.paging import Page
+from pillarbox.kernel.wire.problems import NotFound
 
 
 async def filter_of(db: TeamDb, segment_id: UUID, now: datetime) -> ContactFilter | None:
@@ -21,6 +24,35 @@ async def filter_of(db: TeamDb, segment_id: UUID, now: datetime) -> ContactFilte
     gone."""
     given = await segment_queries.conditions_of(db, segment_id)
     return None if given is None else ContactFilter(now, stored_condition(given))
+
+
+async def condition_by_segment(db: TeamDb, segment_id: UUID | None) -> dict[UUID, Condition]:
+    """Return the condition of a segment that has one, by its id; raise NotFound where there is no segment."""
+    if segment_id is None:
+        return {}
+    given = await segment_queries.conditions_of(db, segment_id)
+    if given is not None:
+        return {segment_id: stored_condition(given)}
+    if not await segment_queries.exists(db, segment_id):
+        raise NotFound("Segment")
+    return {}
+
+
+async def counts(db: TeamDb, contact_filter: ContactFilter) -> FittingCounts:
+    """Return how many contacts fit, and how many of them are subscribed."""
+    return await queries.count(db, contact_filter)
+
+
+async def count_fitting(db: TeamDb, contact_filter: ContactFilter) -> int:
+    """Return how many contacts fit."""
+    return (await queries.count(db, contact_filter)).contacts
+
+
+async def following_fitting(
+    db: TeamDb, contact_filter: ContactFilter, after: UUID, limit: int
+) -> list[ExportedContact]:
+    """Return the next contacts that fit, the oldest first."""
+    return await queries.following(db, contact_filter, after, limit)
 
 
 async def fits(db: TeamDb, contact_filter: ContactFilter, contact_id: UUID) -> bool:
@@ -31,7 +63,7 @@ async def fits(db: TeamDb, contact_filter: ContactFilter, contact_id: UUID) -> b
 async def count(db: TeamDb, segment_id: UUID | None, now: datetime) -> int:
     """Return how many contacts the team, or a segment of it, has."""
     found = None if segment_id is None else await filter_of(db, segment_id, now)
-    return await list_queries.count(db, segment_id) if found is None else await queries.count(db, found)
+    return await list_queries.count(db, segment_id) if found is None else await count_fitting(db, found)
 
 
 async def following(

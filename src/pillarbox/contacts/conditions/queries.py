@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Final
+from typing import Final, NamedTuple
 from uuid import UUID
 
 from pillarbox.contacts.conditions.compiling import compiled, filled
@@ -69,8 +69,21 @@ WITH_PROPERTIES: Final = """
      LIMIT $4
 """
 
+# Contacts that have the terms, whose words are compared as conditions.
+BY_TERMS: Final = """
+    SELECT c.id, coalesce(c.email, c.address) AS email, c.first_name, c.last_name, c.created_at,
+           c.unsubscribed, c.properties::text AS properties
+      FROM contact_terms t
+      JOIN contacts c ON c.team_id = $1 AND c.id = t.contact_id /* joins */
+     WHERE t.team_id = $1 AND t.contact_id < $2 AND t.terms @> $3::integer[] /* conditions */
+     ORDER BY c.id DESC
+     LIMIT $4
+"""
+
 COUNT: Final = """
-    SELECT count(*) FROM contacts c /* joins */ WHERE c.team_id = $1 /* conditions */
+    SELECT count(*) AS contacts, count(*) FILTER (WHERE NOT c.unsubscribed) AS subscribed
+      FROM contacts c /* joins */
+     WHERE c.team_id = $1 /* conditions */
 """
 
 FITS: Final = """
@@ -91,6 +104,21 @@ BELOW: Final = """
 
 FITTED_AT_ONCE: Final = 20
 """Conditions of which one statement asks whether a contact fits."""
+
+
+async def by_terms(
+    db: TeamDb, contact_filter: ContactFilter, below: UUID, terms: Sequence[int], limit: int
+) -> list[ExportedContact]:
+    """Return the first contacts below a position that fit and have these terms."""
+    found = await compiled_filter(db, contact_filter, 5)
+    return await db.all(ExportedContact, filled(BY_TERMS, found), below, terms, limit, *found.args)
+
+
+class FittingCounts(NamedTuple):
+    """Numbers of contacts that fit a filter: all of them, and those that are not unsubscribed."""
+
+    contacts: int
+    subscribed: int
 
 
 async def page(db: TeamDb, contact_filter: ContactFilter, page: Page) -> list[ListedContact]:
@@ -128,11 +156,10 @@ async def between(
     return await db.all(ExportedContact, filled(WITH_PROPERTIES, found), below, lowest, limit, *found.args)
 
 
-async def count(db: TeamDb, contact_filter: ContactFilter) -> int:
+async def count(db: TeamDb, contact_filter: ContactFilter) -> FittingCounts:
     """Return how many contacts fit."""
     found = await compiled_filter(db, contact_filter, 2)
-    number: int = await db.value(filled(COUNT, found), *found.args)
-    return number
+    return await db.one(FittingCounts, filled(COUNT, found), *found.args) or FittingCounts(0, 0)
 
 
 async def fits(db: TeamDb, contact_filter: ContactFilter, contact_id: UUID) -> bool:

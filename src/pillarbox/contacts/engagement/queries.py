@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Final
+from typing import Final, NamedTuple
 from uuid import UUID
 
 from pillarbox.kernel.postgres.database import Connection, Source, TeamDb
@@ -79,6 +79,45 @@ REMOVE: Final = """
     )
     DELETE FROM contact_events WHERE team_id = $1 AND contact_id = $2
 """
+
+
+# Each name once, by jumps in the index: there may be millions of rows.
+NAMES: Final = """
+    WITH RECURSIVE names AS (
+        (SELECT name FROM contact_events WHERE team_id = $1 ORDER BY name LIMIT 1)
+        UNION ALL
+        SELECT (SELECT e.name FROM contact_events e
+                 WHERE e.team_id = $1 AND e.name > n.name ORDER BY e.name LIMIT 1)
+          FROM names n
+         WHERE n.name IS NOT NULL
+    )
+    SELECT name FROM names WHERE name IS NOT NULL LIMIT $2
+"""
+
+OF_CONTACTS: Final = """
+    SELECT contact_id, opened_at, clicked_at, bounced_at
+      FROM contact_engagement
+     WHERE team_id = $1 AND contact_id = ANY ($2::uuid[])
+"""
+
+
+class Engagement(NamedTuple):
+    """The last instants at which a contact opened mail, followed a link, and bounced."""
+
+    contact_id: UUID
+    opened_at: datetime | None
+    clicked_at: datetime | None
+    bounced_at: datetime | None
+
+
+async def names(db: TeamDb, limit: int) -> Sequence[str]:
+    """Return the names of events that contacts had."""
+    return await db.values(NAMES, limit)
+
+
+async def of_contacts(db: TeamDb, ids: Sequence[UUID]) -> list[Engagement]:
+    """Return the engagement of those of these contacts that have some."""
+    return await db.all(Engagement, OF_CONTACTS, ids)
 
 
 async def begin(source: Source, since: datetime) -> None:

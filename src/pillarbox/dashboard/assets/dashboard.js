@@ -67,6 +67,13 @@
   document.addEventListener("submit", (event) => { if (!event.defaultPrevented) unsaved = false; });
   addEventListener("beforeunload", (event) => { if (unsaved) event.preventDefault(); });
 
+  // Later: a link whose text takes longer than the page is asked for, and stands in its place.
+  for (const link of document.querySelectorAll("a[data-later]")) {
+    fetch(link.dataset.later).then((answer) => answer.ok ? answer.text() : "").then((text) => {
+      if (text) link.replaceWith(text);
+    }, () => {});
+  }
+
   document.addEventListener("change", (event) => {
     const form = event.target.closest("form[data-filters]");
     if (form && event.target.tagName === "SELECT") form.requestSubmit();

@@ -17,6 +17,7 @@ from uuid import UUID
 import asyncpg
 
 from pillarbox.broadcasts.reports.summaries import digest_of_broadcasts
+from pillarbox.contacts.bulk_acts.acts import digest_of_bulk_acts
 from pillarbox.dashboard.frame.layout import POLICY
 from pillarbox.dashboard.people.cookies import cookie
 from pillarbox.dashboard.people.page_visits import HEADERS, see_other
@@ -64,6 +65,7 @@ DIGESTS: Final[Mapping[str, Digest]] = {
     "logs": digest_of_logs,
     "domains": digest_of_domains,
     "broadcasts": digest_of_broadcasts,
+    "bulk_acts": digest_of_bulk_acts,
 }
 """The kinds of things that pages may show as they change."""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
-from urllib.parse import quote
 
 from pillarbox.automations.overview import views
 from pillarbox.dashboard.docs import doc_search
@@ -23,6 +22,7 @@ from pillarbox.kernel.wire.uuids import well_formed
 
 LONGEST: Final = 200
 EMAILS: Final = 10
+CONTACTS: Final = 5
 DOCUMENTS: Final = 4
 """So many operations and so many sections of the guide."""
 NAMED_AUTOMATIONS: Final = 10
@@ -35,6 +35,7 @@ BY_ID: Final[Mapping[str, str]] = {
     "/domains": "domains.title",
     "/webhooks": "webhooks.title",
     "/contacts": "contacts.title",
+    "/segments": "segments.title",
     "/templates": "templates.title",
     "/broadcasts": "broadcasts.title",
     "/logs": "logs.title",
@@ -45,7 +46,7 @@ BY_ID: Final[Mapping[str, str]] = {
 
 MESSAGE_ID: Final = re.compile(r"<?[^<>\s]{1,250}@[^<>\s@]{1,255}>?")
 
-BY_NAME: Final = ("/domains", "/templates", "/broadcasts", "/api-keys", "/events")
+BY_NAME: Final = ("/domains", "/templates", "/broadcasts", "/segments", "/api-keys", "/events")
 """Lists of the API whose entries are found by a part of their name."""
 
 
@@ -150,8 +151,7 @@ async def _with_message_id(visit: Visit, q: str) -> list[FoundThing]:
 
 async def _named(visit: Visit, q: str) -> list[FoundThing]:
     found = []
-    if "@" in q and (contact := await _contact(visit, q)) is not None:
-        found.append(FoundThing(f"/dashboard/contacts/{contact['id']}", contact["email"], "contacts.title"))
+    found += await _contacts(visit, q)
     for path in BY_NAME:
         for entry in (await visit.get(path, shown=False, limit=NAMED))["data"]:
             if q.casefold() in str(entry.get("name") or "").casefold():
@@ -163,11 +163,20 @@ async def _named(visit: Visit, q: str) -> list[FoundThing]:
     return found
 
 
-async def _contact(visit: Visit, q: str) -> Any | None:
+async def _contacts(visit: Visit, q: str) -> list[FoundThing]:
+    """Return the newest contacts that have the words in their address or names."""
     try:
-        return await visit.find(f"/contacts/{quote(q, safe='@')}", shown=False)
+        listed = await visit.get("/contacts", shown=False, search=q, limit=CONTACTS)
     except Problem:
-        return None
+        return []
+    found = [
+        FoundThing(f"/dashboard/contacts/{contact['id']}", contact["email"], "contacts.title")
+        for contact in listed["data"]
+    ]
+    if listed["has_more"]:
+        more = with_query("/dashboard/contacts", search=q)
+        found.append(FoundThing(more, t("search.more"), "contacts.title"))
+    return found
 
 
 def _path_of(path: str, entry: Mapping[str, Any]) -> str:

@@ -11,8 +11,10 @@ from pillarbox.dashboard.texts.german.audience import (
     broadcasts,
     contact,
     contact_properties,
+    contacts,
     forms,
     imports,
+    segments,
     topics,
 )
 
@@ -20,7 +22,9 @@ TEXTS: Final[dict[str, str]] = {
     **broadcasts.TEXTS,
     **contact.TEXTS,
     **contact_properties.TEXTS,
+    **contacts.TEXTS,
     **forms.TEXTS,
     **imports.TEXTS,
+    **segments.TEXTS,
     **topics.TEXTS,
 }

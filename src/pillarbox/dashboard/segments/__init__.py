@@ -1,0 +1,1 @@
+"""Screens of segments: the list, one segment, segments by conditions."""
