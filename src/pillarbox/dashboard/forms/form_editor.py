@@ -9,7 +9,7 @@ import msgspec
 
 from pillarbox.dashboard.forms.form_list import HERE
 from pillarbox.dashboard.forms.form_page import ONE
-from pillarbox.dashboard.frame.screens import act, screen
+from pillarbox.dashboard.frame.screens import act, download, screen
 from pillarbox.dashboard.frame.visit import Visit
 from pillarbox.dashboard.people.page_visits import Form
 from pillarbox.dashboard.signing_up import preview_of
@@ -96,6 +96,15 @@ async def save(visit: Visit, form: Form) -> Reply[Html]:
     return visit.to(f"{HERE}/{form_id}", done="form_saved")
 
 
+@download(TRY, title="form.preview", right=Right.USE)
+async def preview_empty(visit: Visit) -> Reply[Html]:
+    """Show the page of a form in which nothing was typed yet."""
+    settings = wire.settings_of(parse(wire.NewForm, {"name": "–", "from": "x@example.org"}))
+    pages = visit.request.use(SignUpPages)
+    team = visit.visitor.team_name or ""
+    return preview_of(await pages.of_settings(visit.db, UUID(int=0), "", team, settings))
+
+
 @act(TRY, title="form.preview", back=HERE)
 async def preview_unsaved(visit: Visit, form: Form) -> Reply[Html]:
     """Show the page with what was typed; parts with a fault are left out."""
@@ -170,7 +179,7 @@ async def _editor(
         here=here,
         back=HERE if form_id is None else f"{HERE}/{form_id}",
         attempt=attempt,
-        preview=None if form_id is None else f"{HERE}/{form_id}/html",
+        preview=TRY if form_id is None else f"{HERE}/{form_id}/html",
         form={**EMPTY, **form},
         fields=fields,
         keys=["first_name", "last_name", *[one["key"] for one in properties["data"]]],
