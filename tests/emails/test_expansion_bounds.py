@@ -58,6 +58,11 @@ EXPANDERS = {
     "contacts/commands/render_template.py": "a command of the operator",
     "inboxes/commands/threads.py": "a command of the operator",
     "emails/insights/rules.py": "insights of one stored email, in a thread",
+    "broadcasts/documents/storing.py": "documents, as of a template",
+    "documents/safe_html.py": "documents",
+    "documents/text_part.py": "documents",
+    "dashboard/editor/mail_checks.py": "what a document became, in the thread that renders it",
+    "broadcasts/preview/checks.py": "the checks of a draft, by the insights of emails, in a thread",
     "dashboard/links.py": "a page of links, of fixed texts",
     "dashboard/mail_html.py": "the page of capture, of one mail for its operator",
 }
@@ -178,6 +183,28 @@ async def test_templates_that_are_changed_and_sent(team: Team) -> None:
     await sent(team, "user.came", "ada@quay.example")
     async with bounded("automation", requests=2):
         await walk(team.world)
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"kind": "blocks", "blocks": [{"type": "html", "html": LINK * 200}] * 10},
+        {"kind": "markdown", "text": "*a **b " * 28_000},
+        {"kind": "mjml", "source": f"<mjml><mj-body>{'<mj-section></mj-section>' * 4900}</mj-body></mjml>"},
+        {"kind": "html", "html": DEEP},
+    ],
+    ids=["blocks", "emphasis", "elements", "nesting"],
+)
+async def test_documents(team: Team, document: dict[str, Any]) -> None:
+    fields = {"name": "Big", "from": "a@harbor.example", "subject": "Tide", "html": "<p>x</p>"}
+    template = (await team.post("/templates", fields)).json()["id"]
+    content = json.dumps({"document": document}).encode()
+    headers = {"content-type": "application/json"}
+    async with bounded("document", requests=2):
+        answer = await team.world.client(team.token).put(
+            f"/templates/{template}/document", content=content, headers=headers
+        )
+    assert answer.status_code == 200, answer.text[:300]
 
 
 async def test_broadcasts_and_their_previews(team: Team) -> None:
