@@ -56,9 +56,10 @@ UNKNOWN_IS_FINE = {
 CAPABILITY_LINKS = (
     *("/files/{token}", "/shared", "/capture", "/t/", "/unsubscribe/"),
     *("/set-up/{token}", "/password/reset/{token}", "/invitation/{token}", "/i/{image}"),
+    *("/sign-up/{form}", "/sign-up/confirm/{token}"),
 )
 """Public routes whose signed token, whose operator's token, random name, or link that works once is the
-credential (conventions section 3)."""
+credential (conventions section 3); and the page of a form, which its team makes for everybody."""
 
 PAGES_OF_PEOPLE = ("/team/", "/oauth/authorize/", "/account/address/link/")
 """Pages that show what the session, or the cookie of the browser, lets them: `people/test_page_matrix.py`,

@@ -6,13 +6,14 @@ held by this as soon as it has a route.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 import httpx
 
 from kit.brought import CAPTURE_ROUTES, ROUTES, WEBHOOKS
-from kit.builders import a_segment, a_wanted_broadcast, body_of, label, made_for
+from kit.builders import a_form, a_segment, a_wanted_broadcast, body_of, label, made_for
 from kit.oauth_flow import allowed, parameters, refresh, register, registration
 from kit.openapi_document import OpenApiDocument
 from kit.page_answers import is_page_of_people, page_answers
@@ -20,8 +21,10 @@ from kit.seed_data import CAPTURE_TOKEN, FORMS, HEADERS, KINDS, POSTED, QUERIES,
 from kit.tracking import tracking_path
 from kit.unsubscribing import recipient
 from kit.world import Team, World
+from pillarbox.documents.images import FOLDER
 from pillarbox.kernel.http.openapi import document
 from pillarbox.kernel.http.routing import Access, BodyMode, Route
+from pillarbox.kernel.storage.blobs import BlobStore
 
 TABLE = [*ROUTES, *CAPTURE_ROUTES]
 
@@ -89,7 +92,9 @@ async def answers(pillarbox: World, team: Team, entry: Route) -> list[httpx.Resp
         if entry.path == "/unsubscribe/{token}" and entry.method == "POST":
             forms = ({"List-Unsubscribe": "One-Click"}, {"confirm": "1"})
             return [await client.post(path, data=form) for form in forms]
-        return [await client.request(entry.method, path)]
+        form = {"email": "ada@quay.example"} if entry.path == "/sign-up/{form}" else {}
+        sent = {"data": form} if entry.method == "POST" else {}
+        return [await client.request(entry.method, path, **sent)]
     if entry.intake is BodyMode.STREAM:
         return [await team.http.post(entry.path, files=FORMS[entry.path])]
     ids = await made_for(team, entry)
@@ -119,8 +124,24 @@ async def public_path(team: Team, entry: Route) -> str:
         return (await recipient(team)).path
     if entry.path.startswith("/t/"):
         return await tracking_path(team, entry.path)
+    if entry.path.startswith("/sign-up/"):
+        return await sign_up_path(team, entry.path)
+    if entry.path == "/i/{image}":
+        name = f"{'a' * 32}.png"
+        await team.world.app.need(BlobStore).put(f"{FOLDER}/{name}", b"\x89PNG")
+        return f"/i/{name}"
     assert not entry.parameters, f"{label(entry)}: say in {Path(__file__).name} where it leads"
     return entry.path
+
+
+async def sign_up_path(team: Team, path: str) -> str:
+    """Return the address of a form's page, or of the link in its mail."""
+    form_id = await a_form(team, made := {})
+    if path == "/sign-up/{form}":
+        return httpx.URL((await team.get(f"/forms/{form_id}")).json()["url"]).path
+    [mail] = (await team.get(f"/emails?to={made['email']}")).json()["data"]
+    text = (await team.get(f"/emails/{mail['id']}")).json()["text"]
+    return httpx.URL(re.findall(r"http\S+/sign-up/confirm/\S+", text)[0]).path
 
 
 async def program_answer(pillarbox: World, team: Team, entry: Route) -> httpx.Response:

@@ -73,6 +73,9 @@ FIELDS: Final[dict[str, dict[str, Any]]] = {
         "text": "Hello.",
         "key": str(uuid4()),
     },
+    "/dashboard/contacts/new": {"email": "ada@quay.example"},
+    "/dashboard/segments/new": {"name": "Crew"},
+    "/dashboard/segments/{segment_id}": {"name": "Other crew"},
     "/dashboard/forms/new": {"name": "News", "from": "Harbor <hello@harbor.example>"},
     "/dashboard/forms/{form_id}/edit": {"name": "Weekly", "from": "Harbor <hello@harbor.example>"},
     "/dashboard/contacts/imports/new/{upload_id}": {"to_0": "email", "consent_note": "At the fair."},
@@ -104,6 +107,16 @@ CHANGES_NOTHING: Final = {
     "/dashboard/contacts/imports/new/{upload_id}/discard": "removes a file that nothing was made of",
 }
 ELSEWHERE: Final = {
+    **dict.fromkeys(
+        [
+            "/dashboard/broadcasts",
+            *(
+                f"/dashboard/broadcasts/{{broadcast_id}}/{step}"
+                for step in ("content", "pace", "test", "copy", "send", "resume", "winner", "delete")
+            ),
+        ],
+        "tests/dashboard/test_broadcast_screens.py",
+    ),
     "/dashboard/broadcasts/{broadcast_id}/editor/save": "tests/dashboard/test_template_screens.py",
     "/dashboard/broadcasts/{broadcast_id}/editor/block": "tests/dashboard/test_template_screens.py",
     "/dashboard/broadcasts/{broadcast_id}/editor/content": "tests/dashboard/test_template_screens.py",
@@ -123,8 +136,7 @@ NAMED: Final = tuple(
     f"{{{name}}}/delete"
     for name in (
         *("webhook_id", "domain_id", "automation_id", "contact_id", "topic_id", "contact_property_id"),
-        "template_id",
-        "form_id",
+        *("template_id", "form_id", "segment_id"),
     )
 )
 """Forms that ask for the name of the thing."""
@@ -139,6 +151,9 @@ async def what_is_chosen(team: Team, path: str) -> dict[str, Any]:
         return {"id": await team.send(to="ada@quay.example", html=HTML), "key": str(uuid4())}
     if path == "/dashboard/suppressions/remove":
         return {"id": (await team.post("/suppressions", {"email": "x@quay.example"})).json()["id"]}
+    if path == "/dashboard/contacts/bulk":
+        contact = (await team.post("/contacts", {"email": "ada@quay.example"})).json()["id"]
+        return {"id": contact, "action": "unsubscribe", "confirmed": "yes"}
     if path.startswith("/dashboard/contacts/{contact_id}/segments"):
         return {"segment": (await team.post("/segments", {"name": "Buyers"})).json()["id"]}
     if path == "/dashboard/automations/{automation_id}/edit":

@@ -44,6 +44,7 @@ async def test_a_draft_goes_through_its_steps_and_is_sent(here: World) -> None:
     assert "There is no segment yet" in text_of(await ada.get(f"{LIST}/new"))
     segment = await a_segment(team, f"Crew {HOSTILE}")
     await joins(team, segment, await some_contacts(team, 3))
+    crew = (await team.get("/contacts")).json()["data"][0]["email"]
     content = {"from": "news@harbor.example", "subject": f"Tides {HOSTILE}", "html": "<p>High</p>"}
     wrong = await ada.send(f"{LIST}/new", LIST, **content | {"from": "nobody"}, segment_id=str(segment))
     assert (wrong.status_code, "Invalid `from` field" in wrong.text) == (422, False)
@@ -53,6 +54,10 @@ async def test_a_draft_goes_through_its_steps_and_is_sent(here: World) -> None:
     shown = await ada.follow(answer)
     assert HOSTILE not in shown.text
     assert "3 contacts get it" in text_of(shown)
+
+    assert (await ada.send(here_is, f"{here_is}/content", **content)).status_code == 303
+    copy = await ada.send(here_is, f"{here_is}/copy", contact=crew, send_to="ada@quay.example")
+    assert copy.status_code == 303, text_of(copy)
 
     page = f"{here_is}?step=pace"
     pace = {"has_canary": "on", "canary_percent": "5", "canary_time": "2", "canary_unit": "hours"}
@@ -82,10 +87,19 @@ async def test_a_draft_goes_through_its_steps_and_is_sent(here: World) -> None:
     assert (await ada.send(here_is, f"{here_is}/resume")).status_code == 303
     assert (await ada.send(here_is, f"{here_is}/cancel")).status_code == 303
     assert "Canceled" in text_of(await ada.get(here_is))
-    rows = await here.pool.fetch("SELECT what FROM audit_entries WHERE what LIKE 'broadcast.%' ORDER BY id")
-    recorded = [Act(row["what"]) for row in rows]
-    assert recorded.count(Act.BROADCAST_SENT) == 2
-    assert recorded[-1] is Act.BROADCAST_CANCELED
+    assert await recorded(here) == [
+        *(Act.BROADCAST_CREATED, Act.BROADCAST_CHANGED, Act.EMAILS_SENT),
+        *(Act.BROADCAST_CHANGED, Act.BROADCAST_CHANGED, Act.BROADCAST_SENT, Act.BROADCAST_CANCELED),
+        *(Act.BROADCAST_SENT, Act.BROADCAST_PAUSED, Act.BROADCAST_RESUMED, Act.BROADCAST_CANCELED),
+    ]
+
+
+async def recorded(here: World) -> list[Act]:
+    """What the log of acts has of broadcasts and copies, oldest first."""
+    rows = await here.pool.fetch(
+        "SELECT what FROM audit_entries WHERE what LIKE 'broadcast.%' OR what LIKE 'email%' ORDER BY id"
+    )
+    return [Act(row["what"]) for row in rows]
 
 
 async def test_a_report_has_views_a_heat_list_and_a_file(here: World) -> None:
@@ -115,6 +129,11 @@ async def test_a_report_has_views_a_heat_list_and_a_file(here: World) -> None:
     assert "3 contacts get it" in text_of(audience)
     answer = await ada.send(url, f"{url}/duplicate")
     assert "<b>Tides</b> (copy)" in text_of(await ada.follow(answer))
+    draft = answer.headers["location"].partition("?")[0]
+    assert (await ada.send(draft, f"{draft}/delete")).status_code == 303
+    assert (await recorded(here))[-4:] == [
+        *(Act.BROADCAST_WINNER_CHOSEN, Act.BROADCAST_CREATED, Act.BROADCAST_CREATED, Act.BROADCAST_DELETED),
+    ]
 
 
 async def test_viewers_look_and_others_find_nothing(here: World) -> None:

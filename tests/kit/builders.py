@@ -231,6 +231,14 @@ async def an_import(team: Team, made: Made) -> str:
     return import_id
 
 
+async def an_ended_import(team: Team, made: Made) -> str:
+    import_id = await an_import(team, made)
+    await team.world.pool.execute(
+        "UPDATE contact_imports SET status = 'completed', completed_at = now() WHERE id = $1", UUID(import_id)
+    )
+    return import_id
+
+
 async def a_contact_property(team: Team, made: Made) -> str:
     new = {"key": f"key_{uuid4().hex[:8]}", "type": "string", "fallback_value": MARK}
     return str((await team.post("/contact-properties", new)).json()["id"])
@@ -402,6 +410,7 @@ RECEIVED_BUILDERS: dict[str, Callable[[Team, Made], Awaitable[str]]] = {
 """The same for paths below `RECEIVED`, where the names mean other things."""
 
 ROUTE_BUILDERS: dict[str, Callable[[Team, Made], Awaitable[str]]] = {
+    "/contacts/imports/{import_id}/undo": an_ended_import,
     "/broadcasts/{broadcast_id}/cancel": a_scheduled_broadcast,
     "/broadcasts/{broadcast_id}/recipients": a_broadcast_with_clicks,
     "/broadcasts/{broadcast_id}/clicked-links": a_broadcast_with_clicks,

@@ -25,6 +25,9 @@ PAGES = frozenset(
     (route.method, route.path) for one in SLICES if one.name == "dashboard" for route in one.pages
 )
 OPENID = ("/login/openid", "/confirm/openid", "/account/openid")
+NAMED_IN_QUERY = {"/dashboard/template-gallery/html": "?name=welcome"}
+"""Pages that show what their query names."""
+
 TESTED_ELSEWHERE = frozenset({"/login/passkey/answer", "/dashboard/live"})
 """What only a passkey can answer rightly (`tests/people/test_passkeys.py`), and a stream without an end
 (`tests/dashboard/test_live.py`). Pages of `OPENID` need a provider (`tests/people/test_openid_logins.py`)."""
@@ -51,7 +54,8 @@ async def page_answers(team: Team, entry: Route) -> list[httpx.Response]:
     person = await an_operator(team, f"{uuid4().hex}@pages.example")
     if entry.path.startswith("/oauth/authorize/"):
         return await answers_to_a_program(team, entry, person)
-    stranger, path = visit(world), await path_of(team, entry, person)
+    stranger = visit(world)
+    path = await path_of(team, entry, person) + NAMED_IN_QUERY.get(entry.path, "")
     await stranger.get("/login")
     if entry.method == "POST":
         answer = await stranger.post(path, email=person.email, password=PASSWORD)
