@@ -72,7 +72,7 @@ async def test_deaths_while_an_ab_test_is_sent_slowly(database_url: str, tmp_pat
         remote_servers(tmp_path / "far", {"127.0.0.1": {}}) as far,
         worker_processes(database_url, tmp_path, route=f"relay:smtp://127.0.0.1:{far.port}") as workers,
     ):
-        workers.start("broadcast.copies_committed=kill@2,broadcast.winner_chosen=kill")
+        workers.start("broadcast.copies_committed=kill")
         async with http_client("http://{}:{}".format(*workers.at), KEY) as client:
             segment_id = (await client.post("/segments", json={"name": "Crew"})).json()["id"]
             async with connected(database_url) as conn:

@@ -12,6 +12,7 @@ import os
 import signal
 import socket
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +30,24 @@ from pillarbox.kernel.process.runtime import Runtime
 from pillarbox.kernel.process.workers import READY
 from pillarbox.kernel.settings.settings import settings_of
 
+LONGEST = 150.0
+"""Seconds: less than a test may take."""
+
 LOG = "workers.log"
 SIGNALS = {"stop": signal.SIGTERM, "kill": signal.SIGKILL}
+
+
+def ended(child: int) -> int:
+    """Return the wait status of a child; one that does not end in `LONGEST` seconds is sent SIGTERM, so that
+    a test which waits in vain fails and does not hang."""
+    until = time.monotonic() + LONGEST
+    while time.monotonic() < until:
+        pid, status = os.waitpid(child, os.WNOHANG)
+        if pid:
+            return status
+        time.sleep(0.005)
+    os.kill(child, signal.SIGTERM)
+    return os.waitpid(child, 0)[1]
 
 
 class Parent:
@@ -53,7 +70,7 @@ class Parent:
             return self._start(place, words["fault"])
         if words["ask"] != "wait":
             os.kill(self._children[place], SIGNALS[words["ask"]])
-        return str(os.waitstatus_to_exitcode(os.waitpid(self._children.pop(place), 0)[1]))
+        return str(os.waitstatus_to_exitcode(ended(self._children.pop(place))))
 
     def _open(self, settings: dict[str, str]) -> str:
         self._listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
