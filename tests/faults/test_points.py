@@ -71,12 +71,21 @@ def fault(point: str, deed: str) -> str:
     return f"{name}={deed}" + (f"@{passage}" if passage else "")
 
 
-IMPORTING = {"import.stored", "import.batch_written", "import.batch_committed"}
+IMPORTING = {
+    *("import.stored", "import.batch_written", "import.batch_committed"),
+    *("import.undo_written", "import.undo_committed"),
+}
 """Tried in test_import_kills.py."""
 
-BROADCASTING = {"broadcast.snapshot", "broadcast.copies_written", "broadcast.copies_committed"}
+BROADCASTING = {
+    *("broadcast.snapshot", "broadcast.copies_written", "broadcast.copies_committed"),
+    "broadcast.winner_chosen",
+}
 """Tried in tests/broadcasts/test_deaths.py and test_copy_deaths.py."""
 
+
+FORMS = {"forms.mail_written", "forms.confirmed"}
+"""Tried in tests/forms/test_sign_up_forms.py."""
 
 EVENTS = {"events.before_commit", "events.after_commit", "events.told"}
 """Tried in tests/events/test_deaths.py and test_distribution.py."""
@@ -96,7 +105,15 @@ IDEMPOTENCY = {"idempotency.looked_up"}
 
 def test_every_point_is_tried() -> None:
     elsewhere = (
-        IDEMPOTENCY | DISPATCHING | RECEIVING | IMPORTING | BROADCASTING | SENDING | EVENTS | AUTOMATIONS
+        IDEMPOTENCY
+        | DISPATCHING
+        | RECEIVING
+        | IMPORTING
+        | BROADCASTING
+        | SENDING
+        | EVENTS
+        | FORMS
+        | AUTOMATIONS
     )
     assert {point.partition("@")[0] for point in KILLED} | elsewhere == set(POINTS)
     assert KILLED.keys() == RAISED.keys()

@@ -19,6 +19,7 @@ from pillarbox.forms import personal_data
 from pillarbox.forms.form_links import confirmation_of, form_of
 from pillarbox.forms.retention import SignUpRetention
 from pillarbox.forms.submissions import MOST_OF_NETWORK, SubmissionOrigin
+from pillarbox.kernel.process import faults
 
 FROM = "Harbor <hello@harbor.example>"
 ADA = "ada@quay.example"
@@ -139,6 +140,23 @@ async def test_nobody_floods_a_mailbox_or_learns_who_is_known(here: World) -> No
 
 
 HOSTILE = '"><script>alert(1)</script>'
+
+
+async def test_a_failure_leaves_what_was_there_before(here: World) -> None:
+    """Neither a sign-up without its mail, nor a link that is used up and added nobody."""
+    team = await here.team()
+    await team.domain()
+    _, page = await a_form(team)
+    with faults.armed("forms.mail_written=raise"):
+        assert (await sign_up(here, page)).status_code == 500
+    assert await mails(team) == []
+    assert (await sign_up(here, page)).status_code == 200
+    [mail] = await mails(team)
+    with faults.armed("forms.confirmed=raise"):
+        assert (await here.client(None).post(link_of(mail))).status_code == 500
+    assert await addresses(team) == set()
+    assert (await here.client(None).post(link_of(mail))).status_code == 200
+    assert await addresses(team) == {ADA}
 
 
 async def test_hostile_texts_stay_text_and_nothing_leads_elsewhere(here: World) -> None:

@@ -24,6 +24,7 @@ PLACES = {
     "dashboard/consent/pages.py": "to the program that somebody with a session has decided about",
     "dashboard/people/openid.py": "to the provider that the operator has named",
     "dashboard/people/page_visits.py": "`local_path` alone",
+    "forms/public_routes.py": "an address that the team gave its form, for who signed up",
     "oauth/routes.py": "our own page; a program that is verified, for somebody with a session",
     "tracking/routes.py": "where the link led in a mail of ours, which its token signs",
 }

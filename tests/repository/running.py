@@ -72,6 +72,7 @@ class Running:
         *flags: str,
         terminal: int | None = None,
         before: Callable[[], object] = heed_signals,
+        finds_database: bool = True,
     ) -> None:
         environment = {name: text for name, text in os.environ.items() if not name.startswith("PILLARBOX_")}
         environment["PYTHONPATH"] = f"{TESTS}:{TESTS.parent / 'src'}"
@@ -80,7 +81,11 @@ class Running:
         given.update(zip(flags[::2], flags[1::2], strict=True))
         self.data = data
         flat = [text for pair in given.items() for text in pair]
-        if not {"--database-url", "--pg-bin"} & {*given} and os.access(data.parent, os.W_OK):
+        if (
+            finds_database
+            and not {"--database-url", "--pg-bin"} & {*given}
+            and os.access(data.parent, os.W_OK)
+        ):
             put_database(data)
         self.process = subprocess.Popen(
             [sys.executable, str(TESTS / "repository" / "serve.py"), factory, *flat],

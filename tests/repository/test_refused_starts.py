@@ -17,7 +17,7 @@ from repository.test_scripts import ROOT
 
 def refusal(data: Path, *flags: str, status: int = 2) -> str:
     """The sentence of a start that is refused."""
-    with supervisor(data, "--processes", "1", *flags) as running:
+    with supervisor(data, "--processes", "1", *flags, finds_database=False) as running:
         assert running.exit_status() == status, running.log.wait_for_end()
         (line,) = running.log.wait_for_end()
     assert line.startswith("pillarbox: ")

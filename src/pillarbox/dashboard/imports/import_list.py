@@ -27,7 +27,7 @@ NEW: Final = f"{HERE}/new"
     HERE,
     title="imports.title",
     words="imports.words",
-    navigation=NavigationEntry(group="audience", order=46, icon="received", keys="i"),
+    navigation=NavigationEntry(group="audience", order=46, icon="received", keys="I"),
     query={"after": str, "before": str, "done": str},
 )
 async def index(visit: Visit) -> Reply[Html]:
