@@ -115,7 +115,9 @@ async def preview_frame(
 
     document = await work.do(visit.team_id, drawn, visit.request.is_client_gone)
     policy = FRAME_HEADERS["content-security-policy"].replace("img-src data:", f"img-src data: {origin}")
-    return Reply.html(document, 200, {**FRAME_HEADERS, "content-security-policy": policy})
+    return Reply.html(
+        document, 200, {**FRAME_HEADERS, "content-security-policy": policy, "x-frame-options": "SAMEORIGIN"}
+    )
 
 
 def shown_mail(work: PageWork, html: str, origin: str, look: PreviewLook) -> str:
