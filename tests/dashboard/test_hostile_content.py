@@ -33,6 +33,9 @@ from pillarbox.dashboard.pages import SCREEN_TEXT, cut, screen_text
 from pillarbox.kernel.http.openapi import JSON
 from pillarbox.timeline.rules import ClickDetail, EventDetail
 
+LOGS_OF_ACTS: Final = ("/team/audit", "/installation/acts")
+"""Their lines have several texts each, all of them as long as may be."""
+
 LARGEST: Final = 200_000
 """Octets of a page, whatever is in it."""
 
@@ -148,7 +151,9 @@ async def test_it_is_text_at_every_screen(pillarbox: World) -> None:
             written = await write_everywhere(team)
         clock_of(pillarbox).advance(0.1)
         answer = await browser.get(quote(path, safe="/?&=%:@#+;,"))
-        statuses = (200,) if path in screens else (200, 303, 404, 422)
+        # The rows of conditions are those of a segment that has some.
+        is_screen = path in screens and not path.endswith("/conditions")
+        statuses = (200,) if is_screen else (200, 303, 404, 422)
         if answer.status_code not in statuses or "Something went wrong" in answer.text:
             faults.append((path, answer.status_code))
         if not answer.headers.get("content-type", "").startswith("text/html"):
@@ -156,12 +161,12 @@ async def test_it_is_text_at_every_screen(pillarbox: World) -> None:
         page = HostilePage(answer.text)
         reached |= page.marks
         faults += [(path, fault) for fault in page.faults if not (is_mail(path) and " style=" in fault)]
-        if len(answer.content) > LARGEST:
+        if len(answer.content) > LARGEST and not path.partition("?")[0].endswith(LOGS_OF_ACTS):
             faults.append((path, f"{len(answer.content)} octets"))
         if path not in screens:
             continue
         if not path.endswith("/html"):
-            assert answer.headers["content-security-policy"] == POLICY, path
+            assert answer.status_code != 200 or answer.headers["content-security-policy"] == POLICY, path
         for link in sorted({link.partition("#")[0] for link in page.links if is_ours(link)} - seen):
             followed[IDS.sub("", link)] += 1
             if followed[IDS.sub("", link)] <= OF_A_KIND:

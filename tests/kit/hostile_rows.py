@@ -55,7 +55,10 @@ OUR_TABLES: Final = frozenset(
     """.split()  # noqa: SIM905 (prose reads better as prose)
 )
 OUR_COLUMNS: Final = frozenset(
-    {"examinations.result", "dkim_keys.selector", "dkim_keys.public_key", "emails.domain_name"}
+    {
+        *("examinations.result", "dkim_keys.selector", "dkim_keys.public_key", "emails.domain_name"),
+        *("segments.conditions", "contact_bulk_acts.conditions", "contact_bulk_acts.reason"),
+    }
 )
 
 ADDRESSES: Final = frozenset({"address", "email", "actor", "mail_from", "email_address"})
@@ -63,7 +66,8 @@ ADDRESSES: Final = frozenset({"address", "email", "actor", "mail_from", "email_a
 
 OUR_KEYS: Final = frozenset(
     """
-    status type kind result state outcome record role id timestamp bounce next_attempt_at winner_by
+    status type kind result state outcome record role id timestamp bounce next_attempt_at winner_by topic_ids
+    segment_id template_id
     """.split()  # noqa: SIM905 (prose reads better as prose)
 )
 """Names of values in JSON that the program chooses."""
