@@ -19,7 +19,7 @@ from kit.mailings import Mailing, a_mailing
 from kit.manual_world import clock_of, manual_world, run_jobs
 from kit.world import Team
 from pillarbox.contacts.conditions.language import DEEPEST, MOST_COMPARISONS, MOST_JOINS
-from pillarbox.contacts.engagement.counting import LATE, EngagementCounting
+from pillarbox.contacts.engagement.counting import BOUNDS, EngagementCounting
 from pillarbox.contacts.invariants import INVARIANTS
 from pillarbox.emails.integrity.reconcile import reconcile
 from pillarbox.segments.changes import MOST_WITH_CONDITIONS
@@ -181,8 +181,10 @@ async def test_who_fits_a_condition_is_in_its_segment_wherever_one_looks(team: T
     assert (await team.get(f"/segments/{segment}/contacts")).json()["data"] == []
 
 
-async def happened(mailing: Mailing, place: int, kind: EventKind, **detail: Any) -> None:
-    now = mailing.team.world.clock.now()
+async def happened(
+    mailing: Mailing, place: int, kind: EventKind, *, ago: timedelta = timedelta(0), **detail: Any
+) -> None:
+    now = mailing.team.world.clock.now() - ago
     sent_before = (place, EventKind.SENT, now, EventDetail())
     taken = await mailing.happens(sent_before, (place, kind, now, EventDetail(**detail)))
     assert taken
@@ -197,9 +199,10 @@ async def test_what_contacts_did_with_mail_and_events_is_read(team: Team) -> Non
     await happened(mailing, 1, EventKind.OPENED, machine="Apple Mail Privacy Protection")
     await happened(mailing, 2, EventKind.BOUNCED, bounce=Bounce("Permanent"))
     await happened(mailing, 0, EventKind.CLICKED)
-    clock_of(team.world).advance(2 * LATE.total_seconds())
+    clock_of(team.world).advance(2 * BOUNDS.late.total_seconds())
     counting = EngagementCounting(team.world.pool, team.world.clock)
     await counting.keep_up()
+    clock_of(team.world).advance(BOUNDS.late.total_seconds())
     await counting.keep_up()
     assert await crew.fit(rule("engagement.opened", "within_days", 1)) == {"ada"}
     assert await crew.fit(rule("engagement.clicked", "exists")) == {"ada"}
@@ -224,6 +227,21 @@ async def test_what_contacts_did_with_mail_and_events_is_read(team: Team) -> Non
     await team.call("DELETE", f"/contacts/{ada}", {})
     assert (await reconcile(team.world.pool, 10, INVARIANTS)).gaps == []
     assert await team.world.pool.fetchval("SELECT count(*) FROM contact_events") == 0
+
+
+async def test_what_was_committed_late_is_read(team: Team) -> None:
+    """Outcomes of before a pause of the database keep their time, and are committed behind it."""
+    mailing = await a_mailing(team, ["ada@x.example"])
+    clock, counting = clock_of(team.world), EngagementCounting(team.world.pool, team.world.clock)
+    await counting.keep_up()
+    clock.advance(BOUNDS.late.total_seconds())
+    await counting.keep_up()
+    clock.advance(600)
+    await counting.keep_up()
+    await happened(mailing, 0, EventKind.BOUNCED, ago=timedelta(minutes=9), bounce=Bounce("Permanent"))
+    clock.advance(BOUNDS.late.total_seconds())
+    await counting.keep_up()
+    assert await Crew(team).fit(rule("engagement.bounced", "exists")) == {"ada"}
 
 
 REFUSED: list[tuple[Any, str]] = [

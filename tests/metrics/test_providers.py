@@ -22,8 +22,8 @@ from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import TeamDb, open_pool
 from pillarbox.metrics.providers import counting, queries
 from pillarbox.metrics.providers.counting import (
+    BOUNDS,
     KEPT,
-    LATE,
     MOST_PROVIDERS,
     OTHERS,
     ProviderCounting,
@@ -109,7 +109,7 @@ async def sums(pool: asyncpg.Pool, since: datetime) -> Counter[tuple[str, str]]:
 async def catch_up(counts: ProviderCounting, clock: Clock) -> None:
     """Count after a pause: at first it is waited for what is on its way."""
     await counts.keep_up()
-    clock.advance(LATE.total_seconds())  # type: ignore[attr-defined]
+    clock.advance(BOUNDS.late.total_seconds())  # type: ignore[attr-defined]
     await counts.keep_up()
 
 
@@ -129,7 +129,7 @@ async def test_every_event_is_counted_once(database_url: str, monkeypatch: pytes
             raise ConnectionError
 
         await counts.keep_up()
-        clock.advance(LATE.total_seconds())
+        clock.advance(BOUNDS.late.total_seconds())
         with monkeypatch.context() as patch:
             patch.setattr(queries, "advance", fails)
             with pytest.raises(ConnectionError):
@@ -174,7 +174,7 @@ async def test_outcomes_of_before_a_pause_are_counted(database_url: str) -> None
         await counts.keep_up()
         for _ in range(10):
             await histories.add(chance, clock.now() - timedelta(minutes=9))
-        clock.advance(LATE.total_seconds())
+        clock.advance(BOUNDS.late.total_seconds())
         await counts.keep_up()
         assert await sums(pool, clock.now() - KEPT) == histories.expected
         assert histories.expected

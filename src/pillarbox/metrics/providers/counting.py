@@ -1,9 +1,6 @@
 """Sums up the history by mailbox provider, a slice of time after the other, each exactly once.
 
-A slice is counted when it is two minutes old, so that all of it is committed. After a pause, as when the
-database was away, nothing is counted for two minutes: outcomes of before it may be committed only now. Its
-sums and the place where the next one begins are one commit. A day of a domain has rows for at most
-`MOST_PROVIDERS`; what is beyond them goes into the row of the others.
+A day of a domain has rows for at most `MOST_PROVIDERS`; what is beyond them goes into the row of the others.
 """
 
 from __future__ import annotations
@@ -16,29 +13,26 @@ from uuid import UUID
 import asyncpg
 
 from pillarbox.kernel.clock import Clock
-from pillarbox.kernel.postgres.database import Connection, Source, TeamDb, transaction
+from pillarbox.kernel.postgres.database import Connection, Source, TeamDb
 from pillarbox.kernel.work.collectors import in_batches
 from pillarbox.kernel.work.periodic import Periodic
+from pillarbox.kernel.work.time_slices import SliceBounds, TimeSlices
 from pillarbox.metrics.providers import queries
 from pillarbox.metrics.providers.names import provider_of
 from pillarbox.metrics.providers.queries import ProviderCounts, ProviderDay, ProviderSum
 
 EVERY: Final = timedelta(minutes=1)
-LATE: Final = timedelta(minutes=2)
-PAUSE: Final = timedelta(minutes=3)
-"""Where counting is further behind, it has paused."""
-
 KEPT: Final = timedelta(days=32)
 FIRST: Final = timedelta(days=30)
 """So much of the history is counted at first."""
 
-SHORTEST: Final = timedelta(seconds=10)
-LONGEST: Final = timedelta(hours=6)
-FEW: Final = 2_000
-MANY: Final = 50_000
-"""Events of a slice below which the next one is longer, and above which it is shorter."""
-
-SECONDS_AT_ONCE: Final = 20.0
+BOUNDS: Final = SliceBounds(
+    late=timedelta(minutes=2),
+    shortest=timedelta(seconds=10),
+    longest=timedelta(hours=6),
+    few=2_000,
+    many=50_000,
+)
 MOST_PROVIDERS: Final = 200
 SHOWN: Final = 20
 OTHERS: Final = ""
@@ -46,61 +40,17 @@ BATCH: Final = 10_000
 
 
 class ProviderCounting:
-    """Counts the history of all teams. Of several processes one counts at a time."""
+    """Counts the history of all teams, in slices of time, each exactly once."""
 
     def __init__(self, pool: asyncpg.Pool, clock: Clock) -> None:
         self._pool = pool
         self._clock = clock
-        self._length = timedelta(minutes=5)
-        self._behind_since: float | None = None
+        self._slices = TimeSlices(pool, clock, BOUNDS, queries, _count_slice)
 
     async def keep_up(self) -> str:
         """Count what is old enough, for some seconds; say how many events that were."""
         await queries.begin(self._pool, self._clock.now() - FIRST)
-        ends = self._clock.boottime() + SECONDS_AT_ONCE
-        total = 0
-        while (events := await self._count_slice()) is not None:
-            total += events
-            if self._clock.boottime() >= ends:
-                break
-        return f"{total} events"
-
-    async def _count_slice(self) -> int | None:
-        """Count one slice; return how many events it has, None where there is nothing to count."""
-        settled = self._clock.now() - LATE
-        async with transaction(self._pool) as conn:
-            start = await queries.progress(conn)
-            if start is None:
-                return None
-            if start > self._clock.now():
-                # The clock was ahead: what is dated by it may be counted twice.
-                await queries.advance(conn, settled)
-                return None
-            if self._waits(behind=settled - start):
-                return None
-            end = min(start + self._length, settled)
-            if end - start < SHORTEST:
-                return None
-            sums = await _sums_of(conn, start, end)
-            if sums:
-                await queries.add(conn, await _bounded(conn, sums))
-            await queries.advance(conn, end)
-        events = sum(sum(counts) for counts in sums.values())
-        if events < FEW:
-            self._length = min(2 * self._length, LONGEST)
-        elif events > MANY:
-            self._length = max(self._length / 2, SHORTEST)
-        return events
-
-    def _waits(self, *, behind: timedelta) -> bool:
-        """Return whether outcomes of before a pause may still be on their way into the history."""
-        if behind <= PAUSE:
-            self._behind_since = None
-            return False
-        now = self._clock.boottime()
-        if self._behind_since is None:
-            self._behind_since = now
-        return now - self._behind_since < LATE.total_seconds()
+        return f"{await self._slices.keep_up()} events"
 
     async def remove_old(self) -> str:
         """Remove the sums of days that are not shown any more; say how many."""
@@ -135,6 +85,13 @@ def provider_periodic(counting: ProviderCounting) -> list[Periodic]:
         Periodic("metrics.providers", EVERY, counting.keep_up, quiet=True),
         Periodic("metrics.old_providers", timedelta(days=1), counting.remove_old),
     ]
+
+
+async def _count_slice(conn: Connection, start: datetime, end: datetime) -> int:
+    sums = await _sums_of(conn, start, end)
+    if sums:
+        await queries.add(conn, await _bounded(conn, sums))
+    return sum(sum(counts) for counts in sums.values())
 
 
 async def _sums_of(conn: Connection, start: datetime, end: datetime) -> dict[ProviderDay, ProviderCounts]:
