@@ -58,7 +58,6 @@ OUR_COLUMNS: Final = frozenset(
     {
         *("examinations.result", "dkim_keys.selector", "dkim_keys.public_key", "emails.domain_name"),
         *("segments.conditions", "contact_bulk_acts.conditions", "contact_bulk_acts.reason"),
-        *("forms.settings", "form_sign_ups.client"),
     }
 )
 
@@ -168,7 +167,7 @@ def poisoned(value: Any, mark: str) -> Any:
             return [poisoned(entry, mark) for entry in value]
         case dict():
             return {
-                key: entry if key in OUR_KEYS and isinstance(entry, str) else poisoned(entry, mark)
+                key: entry if key in OUR_KEYS and isinstance(entry, (str, list)) else poisoned(entry, mark)
                 for key, entry in value.items()
             }
     return value
