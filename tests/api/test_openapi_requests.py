@@ -62,6 +62,7 @@ async def test_a_body_is_required_where_the_route_refuses_to_go_without(
 CONDITIONAL = {
     "POST /emails": {"subject", "from", "html"},  # needed unless a template has them
     "POST /broadcasts": {"segment_id", "html"},  # or audience_id, and text
+    "POST /contacts/bulk-acts": {"all"},  # or contacts
     "POST /events/send": {"email"},  # or contact_id
     "POST /templates": {"variables"},  # what the html uses must be declared
 }

@@ -153,9 +153,12 @@ async def test_segments_are_made_by_conditions_changed_and_deleted(place: Place)
         assert "plan is pro" in text_of(shown)
         assert (await ada.post(form, name="x", conditions="{")).status_code == 422
         assert (await ada.post(form, name=" ")).status_code == 422
-        edit = await ada.get(f"{path}/conditions")
-        assert edit.status_code == 303
-        page = await ada.get(edit.headers["location"])
+        page = await ada.get(f"{path}/conditions")
+        assert page.status_code == 200
+        # Its rows are those of the segment, and so is the count.
+        for pattern in (r'value="contact\.properties\.plan"\s+selected', r'name="v1"[^>]*value="pro"'):
+            assert re.search(pattern, page.text), pattern
+        assert "2 contacts" in text_of(page)
         before = re.search(r'name="before" value="([^"]*)"', page.text)
         assert before is not None
         kept = before[1].replace("&#34;", '"')

@@ -4,6 +4,7 @@ deleting."""
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 import msgspec
@@ -174,7 +175,7 @@ async def _conditions_page(
     given = given_filter(visit, choices)
     rows = rows_of_condition(segment["conditions"], choices.property_types)
     if not given.rows and rows is not None and not text:
-        return visit.to(_rows_address(f"{_here(visit)}/conditions", *rows))
+        given = replace(given, rows=rows[0], match=rows[1], condition=segment["conditions"])
     count = None
     try:
         count = await counted(visit.db, contact_filter(visit, given.condition, ""))
