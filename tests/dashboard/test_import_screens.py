@@ -22,6 +22,18 @@ LIST = "/dashboard/contacts/imports"
 NEW = f"{LIST}/new"
 CSV = "E-Mail;Vorname;Plan;Seats\nada@quay.example;Ada;pro;4\nno address;Ben;free;2\nnell@quay.example;;;12\n"
 
+# What background jobs and events keep of each contact.
+KEPT_OF_ALL = """
+    WITH engaged AS (
+        INSERT INTO contact_engagement (team_id, contact_id, opened_at)
+        SELECT team_id, id, created_at FROM contacts
+    ), had_events AS (
+        INSERT INTO contact_events (team_id, name, contact_id, first_at, last_at, occurrences)
+        SELECT team_id, 'visited', id, created_at, created_at, 1 FROM contacts
+    )
+    INSERT INTO contact_terms (team_id, contact_id, terms) SELECT team_id, id, '{1}' FROM contacts
+"""
+
 
 @pytest.fixture
 @asynccontextmanager
@@ -125,10 +137,13 @@ async def test_an_import_is_undone_once_and_keeps_what_somebody_changed(here: Wo
     segment = (await team.post("/segments", {"name": "Quay"})).json()["id"]
     await team.http.post(f"/contacts/joined@quay.example/segments/{segment}")
     await team.call("PATCH", "/contacts/chose@quay.example/topics", [{"id": topic, "subscription": "opt_in"}])
+    await here.pool.execute(KEPT_OF_ALL)
     for _ in range(2):
         assert (await team.http.post(f"/contacts/imports/{import_id}/undo")).status_code == 202
         await run_jobs(here)
     assert await addresses(team) == {f"{name}@quay.example" for name in ("renamed", "joined", "chose")}
+    for table in ("contact_engagement", "contact_events", "contact_terms"):
+        assert await here.pool.fetchval(f"SELECT count(*) FROM {table}") == 3, table
     state = (await team.get(f"/contacts/imports/{import_id}/undo")).json()
     assert (state["removed"], state["kept"]) == (2, 3)
     assert state["completed_at"] is not None

@@ -101,13 +101,19 @@ async def without_later_choices(db: TeamDb, contact_ids: Sequence[UUID]) -> list
 
 
 async def remove(db: TeamDb, contact_ids: Sequence[UUID]) -> None:
-    """Delete contacts that are locked, with their memberships and choices."""
+    """Delete contacts that are locked, with all that is kept of them."""
     await db.run(
         """
         WITH left_segments AS (
             DELETE FROM segment_members WHERE team_id = $1 AND contact_id = ANY ($2::uuid[])
         ), forgotten AS (
             DELETE FROM topic_choices WHERE team_id = $1 AND contact_id = ANY ($2::uuid[])
+        ), engaged AS (
+            DELETE FROM contact_engagement WHERE team_id = $1 AND contact_id = ANY ($2::uuid[])
+        ), had_events AS (
+            DELETE FROM contact_events WHERE team_id = $1 AND contact_id = ANY ($2::uuid[])
+        ), terms AS (
+            DELETE FROM contact_terms WHERE team_id = $1 AND contact_id = ANY ($2::uuid[])
         )
         DELETE FROM contacts WHERE team_id = $1 AND id = ANY ($2::uuid[])
         """,
