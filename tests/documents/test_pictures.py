@@ -55,6 +55,18 @@ def test_a_picture_is_written_anew(data: bytes, kind: str) -> None:
     assert b"script" not in made.data
 
 
+@pytest.mark.parametrize(("kind", "made_of"), [("JPEG", "jpg"), ("GIF", "gif")])
+def test_comments_of_the_file_go(kind: str, made_of: str) -> None:
+    frames = [Image.new("RGB", (4, 4), color) for color in ("teal", "red")]
+    out = BytesIO()
+    more = {"save_all": True, "append_images": frames[1:]} if kind == "GIF" else {}
+    frames[0].save(out, kind, comment=b"<script>alert(1)</script>", **more)
+    assert b"script" in out.getvalue()
+    made = safe_picture(out.getvalue())
+    assert made.kind == made_of
+    assert b"script" not in made.data
+
+
 def test_metadata_goes_and_the_picture_is_turned_upright() -> None:
     exif = Image.Exif()
     exif[0x0112], exif[0x010E] = 6, "taken at home"

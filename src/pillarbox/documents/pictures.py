@@ -74,10 +74,9 @@ def _still(image: Any, *, is_photo: bool) -> SafePicture:
     has_alpha = image.mode in ("RGBA", "LA", "PA") or "transparency" in image.info
     out = BytesIO()
     if is_photo and not has_alpha:
-        image.convert("RGB").save(out, "JPEG", quality=QUALITY, optimize=True, progressive=True)
+        _bare(image, "RGB").save(out, "JPEG", quality=QUALITY, optimize=True, progressive=True)
         return SafePicture("jpg", out.getvalue(), image.width, image.height)
-    clean = image.convert("RGBA" if has_alpha else "RGB")
-    clean.info.clear()
+    clean = _bare(image, "RGBA" if has_alpha else "RGB")
     clean.save(out, "PNG", optimize=True)
     return SafePicture("png", out.getvalue(), clean.width, clean.height)
 
@@ -85,8 +84,15 @@ def _still(image: Any, *, is_photo: bool) -> SafePicture:
 def _moving(image: Any) -> SafePicture:
     from PIL import ImageSequence
 
-    frames = [frame.convert("RGBA") for frame in ImageSequence.Iterator(image)]
+    frames = [_bare(frame, "RGBA") for frame in ImageSequence.Iterator(image)]
     duration = max(20, int(image.info.get("duration") or 100))
     out = BytesIO()
     frames[0].save(out, "GIF", save_all=True, append_images=frames[1:], loop=0, duration=duration, disposal=2)
     return SafePicture("gif", out.getvalue(), image.width, image.height)
+
+
+def _bare(image: Any, mode: str) -> Any:
+    """Return the pixels alone: Pillow would write comments and profiles of the old file into the new one."""
+    pixels = image.convert(mode)
+    pixels.info.clear()
+    return pixels
