@@ -67,6 +67,18 @@ def test_comments_of_the_file_go(kind: str, made_of: str) -> None:
     assert b"script" not in made.data
 
 
+def test_metadata_that_cannot_be_read_is_refused() -> None:
+    exif = Image.Exif()
+    exif[0x0112], exif[0x010E] = 6, "x"
+    out = BytesIO()
+    Image.new("RGB", (4, 4)).save(out, "JPEG", exif=exif)
+    # The description says that it is the width, and is a text still.
+    wrong = out.getvalue().replace(b"\x01\x0e\x00\x02", b"\x01\x00\x00\x02")
+    assert wrong != out.getvalue()
+    with pytest.raises(PictureRefused):
+        safe_picture(wrong)
+
+
 def test_metadata_goes_and_the_picture_is_turned_upright() -> None:
     exif = Image.Exif()
     exif[0x0112], exif[0x010E] = 6, "taken at home"

@@ -6,6 +6,7 @@ camera is told to readers, and nothing of a file that is two kinds at once is le
 
 from __future__ import annotations
 
+import struct
 from io import BytesIO
 from typing import Any, Final, NamedTuple
 
@@ -21,6 +22,17 @@ WIDEST: Final = 2400
 FORMATS: Final = ("PNG", "JPEG", "GIF", "WEBP")
 MEDIA: Final = {"png": "image/png", "jpg": "image/jpeg", "gif": "image/gif"}
 QUALITY: Final = 85
+BROKEN: Final = (
+    OSError,
+    ValueError,
+    SyntaxError,
+    EOFError,
+    LookupError,
+    TypeError,
+    ArithmeticError,
+    struct.error,
+)
+"""Exceptions of Pillow for files that are damaged."""
 
 
 class PictureRefused(InvalidField):
@@ -59,7 +71,7 @@ def safe_picture(data: bytes) -> SafePicture:
             return _still(still, is_photo=image.format == "JPEG")
     except PictureRefused:
         raise
-    except (UnidentifiedImageError, Image.DecompressionBombError, OSError, ValueError, SyntaxError):
+    except (UnidentifiedImageError, Image.DecompressionBombError, *BROKEN):
         raise PictureRefused("Use a PNG, JPEG, GIF or WebP picture.") from None
 
 
