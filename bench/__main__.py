@@ -20,6 +20,7 @@ ORDER = (
     "imports",
     "suppressions",
     "contacts",
+    "audience",
     "broadcasts",
     "broadcast_reports",
     "events",
