@@ -136,6 +136,7 @@ def screens(report: Report, server: Server, team: UUID, tried: dict[str, Conditi
     paths += ["/dashboard/topics", "/dashboard/broadcasts", "/dashboard/forms", "/dashboard/contacts/imports"]
     for path in paths:
         took = []
+        reader.ask(path)
         for _ in range(TIMES):
             status, first, _ = reader.ask(path)
             if status != 200:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Final
 from uuid import UUID
+
+import asyncpg
 
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.segments import overview_queries
@@ -18,8 +19,8 @@ async def member_counts(db: TeamDb, segment_ids: Sequence[str]) -> Mapping[str, 
     """Return the number of members of each of these segments, by its id; None where counting takes too
     long."""
     try:
-        async with asyncio.timeout(SOON):
-            found = await overview_queries.member_counts(db, [UUID(one) for one in segment_ids])
-    except TimeoutError:
+        async with db.statement_limit(SOON) as limited:
+            found = await overview_queries.member_counts(limited, [UUID(one) for one in segment_ids])
+    except asyncpg.QueryCanceledError:
         return None
     return {str(one.segment_id): one.members for one in found}

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from typing import Final
 from uuid import UUID
+
+import asyncpg
 
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.topics import overview_queries as queries
@@ -21,7 +22,7 @@ async def subscriber_counts(db: TeamDb, seconds: float = SOON) -> Mapping[UUID, 
     """Return the number of subscribers of each topic; None where counting takes longer than so many
     seconds. Contacts that are unsubscribed from everything get no mail and are not counted."""
     try:
-        async with asyncio.timeout(seconds):
-            return {row.id: row.subscribers for row in await queries.subscribers(db)}
-    except TimeoutError:
+        async with db.statement_limit(seconds) as limited:
+            return {row.id: row.subscribers for row in await queries.subscribers(limited)}
+    except asyncpg.QueryCanceledError:
         return None

@@ -7,12 +7,13 @@ are looked for among the newest contacts themselves, and then by the terms of al
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
+
+import asyncpg
 
 from pillarbox.contacts.conditions import queries
 from pillarbox.contacts.conditions.filtering import ContactFilter
@@ -74,7 +75,7 @@ async def _by_terms(
     if not terms:
         return None
     try:
-        async with asyncio.timeout(TERMS_SECONDS):
-            return await queries.by_terms(db, contact_filter, below, terms, limit)
-    except TimeoutError:
+        async with db.statement_limit(TERMS_SECONDS) as limited:
+            return await queries.by_terms(limited, contact_filter, below, terms, limit)
+    except asyncpg.QueryCanceledError:
         return None

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlencode
+
+import asyncpg
 
 from pillarbox.contacts.conditions.filtering import ContactFilter
 from pillarbox.contacts.conditions.filters_on_wire import words_of
@@ -117,7 +118,7 @@ def contact_filter(visit: Visit, condition: Mapping[str, Any] | None, search: st
 async def counted(db: TeamDb, fitting: ContactFilter, seconds: float = SOON) -> FittingCounts | None:
     """Return how many contacts fit; None where counting takes longer than so many seconds."""
     try:
-        async with asyncio.timeout(seconds):
-            return await counts(db, fitting)
-    except TimeoutError:
+        async with db.statement_limit(seconds) as limited:
+            return await counts(limited, fitting)
+    except asyncpg.QueryCanceledError:
         return None

@@ -186,6 +186,9 @@ async def answered(conn: Connection, *, timeout: float | None = None) -> None:
     await conn.fetchval("SELECT 1", timeout=timeout)
 
 
+LIMIT_STATEMENTS = "SELECT set_config('statement_timeout', $1, true)"
+
+
 @asynccontextmanager
 async def transaction(source: Source) -> AsyncIterator[Connection]:
     """Yield a connection inside a transaction: committed on leaving, rolled back on an exception."""
@@ -274,6 +277,17 @@ class TeamDb:
         """Yield the same team inside one transaction; inside another one, a savepoint of it."""
         async with transaction(self._source) as conn:
             yield TeamDb(conn, self.team_id)
+
+    @asynccontextmanager
+    async def statement_limit(self, seconds: float) -> AsyncIterator[TeamDb]:
+        """Yield the same team inside a transaction of its own, of which the database ends each statement that
+        takes longer: it raises `asyncpg.QueryCanceledError`. A statement that is given up from here instead,
+        as by `asyncio.timeout`, costs its connection, and goes on for a while."""
+        if not isinstance(self._source, asyncpg.Pool):
+            raise RuntimeError("the limit would hold for the rest of the transaction")
+        async with self.transaction() as limited:
+            await limited.connection.execute(LIMIT_STATEMENTS, f"{round(seconds * 1000)}ms")
+            yield limited
 
     @asynccontextmanager
     async def joined_transaction(self) -> AsyncIterator[TeamDb]:
