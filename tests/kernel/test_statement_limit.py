@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from uuid import UUID
 
-import asyncpg
 import pytest
 
-from pillarbox.kernel.postgres.database import TeamDb, open_pool
+from pillarbox.kernel.postgres.database import StatementLimitError, TeamDb, open_pool
 
 TEAM = UUID(int=1)
 SLEEP = "SELECT pg_sleep(5) WHERE $1::uuid IS NOT NULL"
@@ -18,7 +17,7 @@ async def test_a_statement_that_takes_too_long_costs_no_connection(database_url:
     try:
         backend = await pool.fetchval("SELECT pg_backend_pid()")
         db = TeamDb(pool, TEAM)
-        with pytest.raises(asyncpg.QueryCanceledError):
+        with pytest.raises(StatementLimitError):
             async with db.statement_limit(0.05) as limited:
                 await limited.value(SLEEP)
         assert await pool.fetchval("SELECT pg_backend_pid()") == backend

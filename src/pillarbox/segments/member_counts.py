@@ -6,9 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 from uuid import UUID
 
-import asyncpg
-
-from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.postgres.database import StatementLimitError, TeamDb
 from pillarbox.segments import overview_queries
 
 SOON: Final = 0.06
@@ -21,6 +19,6 @@ async def member_counts(db: TeamDb, segment_ids: Sequence[str]) -> Mapping[str, 
     try:
         async with db.statement_limit(SOON) as limited:
             found = await overview_queries.member_counts(limited, [UUID(one) for one in segment_ids])
-    except asyncpg.QueryCanceledError:
+    except StatementLimitError:
         return None
     return {str(one.segment_id): one.members for one in found}

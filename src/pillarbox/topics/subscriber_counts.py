@@ -6,9 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 from uuid import UUID
 
-import asyncpg
-
-from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.postgres.database import StatementLimitError, TeamDb
 from pillarbox.topics import overview_queries as queries
 
 SOON: Final = 0.1
@@ -24,5 +22,5 @@ async def subscriber_counts(db: TeamDb, seconds: float = SOON) -> Mapping[UUID, 
     try:
         async with db.statement_limit(seconds) as limited:
             return {row.id: row.subscribers for row in await queries.subscribers(limited)}
-    except asyncpg.QueryCanceledError:
+    except StatementLimitError:
         return None

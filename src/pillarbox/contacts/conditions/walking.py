@@ -13,13 +13,11 @@ from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
 
-import asyncpg
-
 from pillarbox.contacts.conditions import queries
 from pillarbox.contacts.conditions.filtering import ContactFilter
 from pillarbox.contacts.list_queries import ExportedContact
 from pillarbox.contacts.name_search.terms import terms_to_find
-from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.postgres.database import StatementLimitError, TeamDb
 from pillarbox.kernel.wire.paging import NEWEST, OLDEST
 
 SLICES: Final = (2_000, 20_000, 50_000)
@@ -77,5 +75,5 @@ async def _by_terms(
     try:
         async with db.statement_limit(TERMS_SECONDS) as limited:
             return await queries.by_terms(limited, contact_filter, below, terms, limit)
-    except asyncpg.QueryCanceledError:
+    except StatementLimitError:
         return None

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlencode
 
-import asyncpg
-
 from pillarbox.contacts.conditions.filtering import ContactFilter
 from pillarbox.contacts.conditions.filters_on_wire import words_of
 from pillarbox.contacts.conditions.membership import counts
@@ -27,7 +25,7 @@ from pillarbox.dashboard.contacts.filter_rows import (
     rows_in,
 )
 from pillarbox.dashboard.frame.visit import Visit
-from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.postgres.database import StatementLimitError, TeamDb
 
 MOST_COLUMNS: Final = 12
 
@@ -120,5 +118,5 @@ async def counted(db: TeamDb, fitting: ContactFilter, seconds: float = SOON) -> 
     try:
         async with db.statement_limit(seconds) as limited:
             return await counts(limited, fitting)
-    except asyncpg.QueryCanceledError:
+    except StatementLimitError:
         return None

@@ -186,6 +186,10 @@ async def answered(conn: Connection, *, timeout: float | None = None) -> None:
     await conn.fetchval("SELECT 1", timeout=timeout)
 
 
+class StatementLimitError(Exception):
+    """A statement took longer than `statement_limit` allows, and was ended."""
+
+
 LIMIT_STATEMENTS = "SELECT set_config('statement_timeout', $1, true)"
 
 
@@ -281,13 +285,16 @@ class TeamDb:
     @asynccontextmanager
     async def statement_limit(self, seconds: float) -> AsyncIterator[TeamDb]:
         """Yield the same team inside a transaction of its own, of which the database ends each statement that
-        takes longer: it raises `asyncpg.QueryCanceledError`. A statement that is given up from here instead,
-        as by `asyncio.timeout`, costs its connection, and goes on for a while."""
+        takes longer; then this raises StatementLimitError. A statement that is given up from here instead, as
+        by `asyncio.timeout`, costs its connection, and goes on for a while."""
         if not isinstance(self._source, asyncpg.Pool):
             raise RuntimeError("the limit would hold for the rest of the transaction")
-        async with self.transaction() as limited:
-            await limited.connection.execute(LIMIT_STATEMENTS, f"{round(seconds * 1000)}ms")
-            yield limited
+        try:
+            async with self.transaction() as limited:
+                await limited.connection.execute(LIMIT_STATEMENTS, f"{round(seconds * 1000)}ms")
+                yield limited
+        except asyncpg.QueryCanceledError:
+            raise StatementLimitError from None
 
     @asynccontextmanager
     async def joined_transaction(self) -> AsyncIterator[TeamDb]:
