@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import struct
 import zlib
+from collections import Counter
 from io import BytesIO
 
 import pytest
@@ -14,6 +16,7 @@ from kit.world import Team, World
 from pillarbox.documents import images, pictures
 from pillarbox.documents.pictures import PictureRefused, safe_picture
 from pillarbox.people.roles import TeamRole
+from pillarbox.teams.allowances import TooMany
 
 HERE = "/dashboard/images"
 
@@ -159,6 +162,18 @@ async def test_a_picture_is_uploaded_served_and_removed(pillarbox: World) -> Non
     assert (await ada.post(f"{HERE}/{image.id}/remove")).status_code == 303
     assert (await pillarbox.client(None).get(path)).status_code == 404
     assert (await pillarbox.client(None).get("/i/../etc/passwd")).status_code == 404
+
+
+async def test_pictures_that_come_at_once_have_the_same_room(
+    pillarbox: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two have room one at a time, and only one of them together."""
+    team, store = await pillarbox.team(), pillarbox.app.need(images.Images)
+    first = await store.add(team.db, "a.png", "A", picture())
+    monkeypatch.setattr(images, "MOST_OCTETS", 2 * first.size)
+    adding = [store.add(team.db, f"{name}.png", name, picture()) for name in "bcd"]
+    found = await asyncio.gather(*adding, return_exceptions=True)
+    assert Counter(type(one) for one in found) == {images.TeamImage: 1, TooMany: 2}
 
 
 async def test_viewers_upload_nothing_and_a_team_has_its_share(

@@ -58,9 +58,7 @@ class Images:
             raise PictureRefused("Say in a few words what the picture shows.")
         async with self.turns.of(db.team_id, 1):
             picture = await in_thread(safe_picture, data)
-        usage = await queries.usage(db)
-        if usage.amount >= MOST or usage.octets + len(picture.data) > MOST_OCTETS:
-            raise TooMany(MOST, "pictures, and 200 MB of them")
+        await _check_room(db, len(picture.data))
         blob = f"{FOLDER}/{secrets.token_hex(16)}.{picture.kind}"
         await self.blobs.put(blob, picture.data)
         stamp = self.ids.stamp()
@@ -77,8 +75,7 @@ class Images:
         )
         async with db.transaction() as inner:
             await hold_count(inner, "pictures")
-            if (await queries.usage(inner)).amount >= MOST:
-                raise TooMany(MOST, "pictures")
+            await _check_room(inner, image.size)
             await queries.insert(inner, image)
         return image
 
@@ -94,6 +91,12 @@ class Images:
         # A blob that a backup may still name is collected later.
         if await blob_removal.is_allowed(self.pool):
             await self.blobs.delete(blob)
+
+
+async def _check_room(db: TeamDb, octets: int) -> None:
+    usage = await queries.usage(db)
+    if usage.amount >= MOST or usage.octets + octets > MOST_OCTETS:
+        raise TooMany(MOST, "pictures, and 200 MB of them")
 
 
 def key_of(name: str) -> tuple[str, str] | None:
