@@ -27,6 +27,7 @@ from pillarbox.logs import manifest as logs
 from pillarbox.metrics import manifest as metrics
 from pillarbox.oauth import manifest as oauth
 from pillarbox.people import manifest as people
+from pillarbox.personal_data import manifest as personal_data
 from pillarbox.receiving import manifest as receiving
 from pillarbox.segments import manifest as segments
 from pillarbox.smtp import manifest as smtp
@@ -68,6 +69,7 @@ MANIFESTS: tuple[SliceManifest, ...] = (
     tracking.MANIFEST,
     inboxes.MANIFEST,
     logs.MANIFEST,
+    personal_data.MANIFEST,
     usage.MANIFEST,
     smtp.MANIFEST,
     capture.MANIFEST,

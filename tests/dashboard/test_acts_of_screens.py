@@ -66,6 +66,7 @@ FIELDS: Final[dict[str, dict[str, Any]]] = {
     "/dashboard/events/new": {"name": "user.signed_up", "schema": "plan: string"},
     "/dashboard/events/{definition_id}/schema": {"do": "overwrite", "schema": "plan: string"},
     "/dashboard/events/send": {"name": "user.signed_up", "to": "ada@quay.example"},
+    "/dashboard/personal-data/erase": {"address": "x@quay.example", "typed_name": "x@quay.example"},
     "/dashboard/send": {
         "from": "hello@harbor.example",
         "to": "ada@quay.example",
@@ -133,11 +134,12 @@ ELSEWHERE: Final = {
 
 
 NAMED: Final = tuple(
-    f"{{{name}}}/delete"
+    f"{{{name}}}/{act}"
     for name in (
         *("webhook_id", "domain_id", "automation_id", "contact_id", "topic_id", "contact_property_id"),
         *("template_id", "form_id", "segment_id"),
     )
+    for act in ("delete", "erase")
 )
 """Forms that ask for the name of the thing."""
 
@@ -167,7 +169,7 @@ async def typed_name(team: Team, route: Route, path: str) -> dict[str, str]:
         return {"typed_name": "<b>people.csv"}
     if not route.path.endswith(NAMED):
         return {}
-    answer = (await team.get(path.removeprefix("/dashboard").removesuffix("/delete"))).json()
+    answer = (await team.get(path.removeprefix("/dashboard").rpartition("/")[0])).json()
     return {
         "typed_name": next(answer[name] for name in ("endpoint", "email", "key", "name") if name in answer)
     }

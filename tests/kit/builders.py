@@ -23,6 +23,7 @@ from pillarbox.domains.claims.queries import ClaimOptions, DomainClaim
 from pillarbox.kernel.http.routing import Route
 from pillarbox.kernel.ids import Ids
 from pillarbox.mail.smtp.intake import ReceivedText
+from pillarbox.personal_data import queries as erasures
 from pillarbox.receiving.arrival import AcceptedRecipient, Arrival, ArrivalFate
 from pillarbox.receiving.receive import MessageReceiver
 from pillarbox.timeline.rules import EventKind
@@ -131,6 +132,14 @@ async def a_suppression(team: Team, made: Made) -> str:
     """Put an address on the list."""
     email = f"{MARK}-{uuid4().hex[:8]}@quay.example"
     return str((await team.post("/suppressions", {"email": email})).json()["id"])
+
+
+async def an_erasure(team: Team, made: Made) -> str:
+    """Make an erasure that is done."""
+    answer = await team.http.post(f"/personal-data/{MARK}-{uuid4().hex[:8]}@quay.example/erase")
+    erasure_id = answer.json()["id"]
+    await erasures.end(team.db, UUID(erasure_id), team.world.clock.now())
+    return str(erasure_id)
 
 
 async def a_defined_event(team: Team, made: Made) -> str:
@@ -440,6 +449,7 @@ BUILDERS: dict[str, Callable[[Team, Made], Awaitable[str]]] = {
     "event": an_event,
     "log_id": a_log,
     "suppression": a_suppression,
+    "erasure": an_erasure,
     "identifier": a_defined_event,
     "topic_id": a_topic,
     "form_id": a_form,

@@ -14,6 +14,7 @@ from uuid import UUID, uuid4
 from PIL import Image
 
 from kit.automation_rows import an_automation, connection, sleeping_runs, step
+from kit.builders import BUILDERS
 from kit.clock import ManualClock
 from kit.mailings import a_mailing, clicked
 from kit.people import a_person
@@ -379,6 +380,11 @@ def document(text: str) -> dict[str, Any]:
     }
 
 
+async def an_erasure(team: Team) -> str:
+    """Make an erasure that is done."""
+    return await BUILDERS["erasure"](team, {})
+
+
 async def a_member(team: Team) -> str:
     """Make somebody else a member of the team."""
     person = await a_person(team, f"{uuid4().hex[:8]}@quay.example", TeamRole.MEMBER, password=False)
@@ -486,6 +492,7 @@ SUBJECTS: Final[dict[str, Builds]] = {
     "definition_id": a_defined_event,
     "template_id": a_template,
     "image_id": a_picture,
+    "erasure_id": an_erasure,
 }
 """Makes what a path parameter of a screen names; returns its id."""
 

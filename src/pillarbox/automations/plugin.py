@@ -12,6 +12,7 @@ from pillarbox.automations.execution.mail_forwarding import MailEventForwarder
 from pillarbox.automations.execution.versions import GraphVersions
 from pillarbox.automations.invariants import INVARIANTS
 from pillarbox.automations.misdated_queries import misdated_steps
+from pillarbox.automations.personal_data import PERSONAL_DATA
 from pillarbox.automations.retention import RUNS_KEPT, RunRetention
 from pillarbox.automations.runs import routes as run_routes
 from pillarbox.contacts.store import ContactEnds
@@ -53,5 +54,6 @@ SLICE = Slice(
         )
     ],
     invariants=INVARIANTS,
+    personal_data=PERSONAL_DATA,
     clock_corrections=lambda kit: [partial(misdated_steps, kit.pool)],
 )

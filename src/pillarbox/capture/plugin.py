@@ -8,6 +8,7 @@ from pillarbox.capture import json_routes, routes
 from pillarbox.capture.access import CaptureAccess
 from pillarbox.capture.arrivals import CHANNEL
 from pillarbox.capture.invariants import INVARIANTS
+from pillarbox.capture.personal_data import PERSONAL_DATA
 from pillarbox.capture.queries import CAPTURED
 from pillarbox.capture.reading import Reader, kept_message
 from pillarbox.capture.settings import CAPTURE_LIMIT, CAPTURE_NETWORKS
@@ -78,6 +79,7 @@ SLICE = Slice(
     opens=_is_on,
     listeners=_listeners,
     background=_background,
+    personal_data=PERSONAL_DATA,
     invariants=INVARIANTS,
     sealed=[CAPTURED],
 )

@@ -20,6 +20,7 @@ from pillarbox.contacts.imports.uploads import ImportUploads
 from pillarbox.contacts.invariants import INVARIANTS
 from pillarbox.contacts.mail_values import mail_values
 from pillarbox.contacts.name_search.keeping import TermKeeping, term_periodic
+from pillarbox.contacts.personal_data import PERSONAL_DATA
 from pillarbox.contacts.store import ContactEnds, Contacts
 from pillarbox.emails.recent_mail import RecentMail
 from pillarbox.emails.requests.templating import ContactSource
@@ -29,6 +30,7 @@ from pillarbox.kernel.slices import Container, Retention, RetentionItem, Slice
 from pillarbox.kernel.storage.blobs import BlobStore
 from pillarbox.kernel.storage.disk_space import DiskSpace
 from pillarbox.kernel.work.jobs import Jobs
+from pillarbox.suppressions.erased_addresses import ErasedAddresses
 from pillarbox.webhooks.publish import Publisher
 
 
@@ -47,10 +49,14 @@ def _bulk_acts(kit: Container) -> BulkActs:
     return BulkActs(kit.need(Ids), wake)
 
 
+def _contacts(kit: Container) -> Contacts:
+    return Contacts(kit.need(Ids), kit.need(Publisher), kit.find(ContactEnds), kit.need(ErasedAddresses))
+
+
 SLICE = Slice(
     name="contacts",
     provides={
-        Contacts: lambda kit: Contacts(kit.need(Ids), kit.need(Publisher), kit.find(ContactEnds)),
+        Contacts: _contacts,
         ContactSource: lambda _: ContactSource(mail_values),
         BulkActs: _bulk_acts,
         BulkActJobs: lambda kit: BulkActJobs(kit.pool, kit.clock, kit.need(Contacts)),
@@ -58,7 +64,11 @@ SLICE = Slice(
         ImportUploads: lambda kit: ImportUploads(kit.need(ImportIntake)),
         ImportUndo: lambda kit: ImportUndo(kit.engine_pool, kit.clock, kit.find(ContactEnds)),
         ImportJobs: lambda kit: ImportJobs(
-            kit.engine_pool, kit.need(BlobStore), kit.clock, kit.need(RecentMail)
+            kit.engine_pool,
+            kit.need(BlobStore),
+            kit.clock,
+            kit.need(RecentMail),
+            erased=kit.need(ErasedAddresses),
         ),
         ImportRetention: lambda kit: ImportRetention(kit.pool, kit.need(BlobStore), kit.clock),
     },
@@ -88,4 +98,5 @@ SLICE = Slice(
     ],
     invariants=(*INVARIANTS, *IMPORT_INVARIANTS),
     webhook_shapes=SHAPES,
+    personal_data=PERSONAL_DATA,
 )

@@ -25,6 +25,7 @@ from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import TeamDb, after_commit
 from pillarbox.kernel.wire.email_address import EmailAddress, identifier
 from pillarbox.kernel.wire.problems import Invalid, NotFound
+from pillarbox.suppressions.erased_addresses import ErasedAddresses
 from pillarbox.webhooks.publish import Publisher, WebhookEvent
 
 
@@ -67,6 +68,7 @@ class Contacts:
     ids: Ids
     publisher: Publisher
     ends: ContactEnds | None = None
+    erased: ErasedAddresses | None = None
 
     async def upsert(
         self,
@@ -77,10 +79,13 @@ class Contacts:
     ) -> StoredContact:
         """Make the contact of an address, or change of the one that has it what is given.
 
-        It is added to segments and never taken from one. 422 for a property that is not defined, 404 for a
+        It is added to segments and never taken from one. 422 for a property that is not defined and for an
+        address whose person was erased, 404 for a
         segment or a topic that does not exist. `has_changed` says whether a member or a segment is another
         than before.
         """
+        if self.erased is not None:
+            await self.erased.refuse(db, address.address)
         values = await values_of(db, change.properties)
         await self._hold_segments(db, belonging.segments)
         await self._refuse_unknown_topics(db, belonging.topics)

@@ -18,7 +18,7 @@ from pillarbox.dashboard.automations import (
 from pillarbox.dashboard.broadcasts import broadcast_list, broadcast_page, heat_list
 from pillarbox.dashboard.consent import pages as consent_pages
 from pillarbox.dashboard.consent.pages import ConsentPages
-from pillarbox.dashboard.contact import contact_page
+from pillarbox.dashboard.contact import contact_page, person_acts
 from pillarbox.dashboard.contact_properties import property_screens
 from pillarbox.dashboard.contacts import bulk_screens, contact_list
 from pillarbox.dashboard.docs import doc_pages, request_form
@@ -184,6 +184,7 @@ PAGES = collect(
     bulk_screens,
     contact_page,
     segment_screens,
+    person_acts,
     topic_screens,
     property_screens,
     automation_list,

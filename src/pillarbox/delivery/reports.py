@@ -146,6 +146,7 @@ SUPPRESSED_REASON = {
     "bounce": "previous_bounce",
     "complaint": "previous_complaint",
     "manual": "manual",
+    "erased": "manual",
     "": "manual",
 }
 

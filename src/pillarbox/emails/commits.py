@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 from uuid import UUID
@@ -28,7 +28,7 @@ from pillarbox.kernel.observability.request_log import (
     ResponseRecord,
 )
 from pillarbox.kernel.postgres.combined_statement import Statement
-from pillarbox.kernel.postgres.database import GONE, Connection, problem_of, transaction
+from pillarbox.kernel.postgres.database import GONE, Connection, Source, problem_of, transaction
 from pillarbox.kernel.postgres.shards import shard_group
 from pillarbox.kernel.postgres.standbys import confirm_commits
 from pillarbox.kernel.postgres.time_limit import TimeLimit
@@ -36,6 +36,8 @@ from pillarbox.kernel.process import faults
 from pillarbox.kernel.security.authentication import Caller
 from pillarbox.kernel.wire.problems import ConcurrentIdempotentRequest, OutcomeUnknown
 from pillarbox.kernel.work.job_queries import NewJob, adding
+from pillarbox.suppressions.erased_addresses import ORIGIN as ERASED
+from pillarbox.suppressions.erased_addresses import ErasedAddresses
 from pillarbox.timeline.queries import Wanted
 from pillarbox.timeline.record import OpenedBeside, Timeline
 from pillarbox.timeline.rules import EventKind
@@ -108,6 +110,7 @@ class Commits:
         request_log: RequestLogWriter,
         owner: UUID,
         shards: int = 0,
+        erased: ErasedAddresses | None = None,
     ) -> None:
         self._pool = pool
         self._clock = clock
@@ -117,6 +120,7 @@ class Commits:
         self._request_log = request_log
         self._owner = owner
         self._shards = shards
+        self._erased = erased
 
     async def learn(self, team_id: UUID) -> None:
         """Read which webhooks the team has now, for `fan_out`."""
@@ -242,7 +246,20 @@ class Commits:
         if not writes:
             return {}, {}
         teams = {event.team_id for event in opened.published}
-        return await queries.store(conn, writes, rows.judged, teams, rows)
+        origins, wanted = await queries.store(conn, writes, rows.judged, teams, rows)
+        return await self._with_erased(conn, origins, rows.judged), wanted
+
+    async def _with_erased(
+        self, conn: Source, origins: Origins, judged: Collection[tuple[UUID, str]]
+    ) -> Origins:
+        """Return the suppressed addresses together with those of people who were erased."""
+        for team_id in [team for team, address in origins if not address]:
+            del origins[team_id, ""]
+            if self._erased is not None:
+                addresses = {address for team, address in judged if team == team_id}
+                for address in await self._erased.among(conn, team_id, addresses):
+                    origins.setdefault((team_id, address), ERASED)
+        return origins
 
     def _record(self, kept: Sequence[Acceptance]) -> Statement | None:
         """Return the log rows of the requests that these emails came with."""
@@ -343,6 +360,7 @@ class Commits:
         try:
             with TimeLimit(LOOK_UP_SECONDS):
                 origins, _ = await queries.store(self._pool, [], prepared.rows.judged, ())
+                origins = await self._with_erased(self._pool, origins, prepared.rows.judged)
         except GONE:
             return None
         return origins

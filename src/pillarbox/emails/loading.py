@@ -26,6 +26,8 @@ from pillarbox.kernel.postgres.database import Connection
 from pillarbox.mail.message.address import Mailbox, parse_mailbox
 from pillarbox.mail.placeholders.parsing import LinkPlaces
 from pillarbox.people.roles import ACTING_ROLES
+from pillarbox.suppressions.erased_addresses import ORIGIN as ERASED
+from pillarbox.suppressions.erased_addresses import ErasedAddresses
 from pillarbox.timeline.record import MetricDimensions
 
 TOPIC_OPT_OUT = "topic_opt_out"
@@ -45,6 +47,7 @@ class EmailLoader:
         broadcasts: CopyLoader,
         *,
         domain_required: bool,
+        erased: ErasedAddresses | None = None,
     ) -> None:
         self._senders = senders
         self._topics = topics
@@ -52,6 +55,7 @@ class EmailLoader:
         self._tracked = tracked
         self._broadcasts = broadcasts
         self._domain_required = domain_required
+        self._erased = erased
 
     async def load(self, conn: Connection, team_id: UUID, email_ids: Sequence[UUID], limit: int) -> Loaded:
         """Load each email with the open recipients of each group; None for those that would come after more
@@ -59,7 +63,7 @@ class EmailLoader:
         found = await queries.emails(conn, team_id, email_ids, limit, ACTING_ROLES)
         rows = [row for row in found if row.bodies is not None]
         targets: dict[UUID, dict[int, list[OpenRecipient]]] = {}
-        people = await queries.targets(conn, team_id, email_ids)
+        people = await self._targets(conn, team_id, email_ids)
         for person in people:
             groups = targets.setdefault(person.email_id, {})
             groups.setdefault(person.grp, []).append(
@@ -89,6 +93,19 @@ class EmailLoader:
             if tracking is not None:
                 _track(team_id, email_id, tracking, targets.get(email_id, {}))
         return loaded
+
+    async def _targets(
+        self, conn: Connection, team_id: UUID, email_ids: Sequence[UUID]
+    ) -> list[StoredTarget]:
+        """Return the open recipients of these emails; those of people who were erased are suppressed."""
+        people = await queries.targets(conn, team_id, email_ids)
+        if self._erased is None or not any(person.has_erased for person in people):
+            return people
+        gone = await self._erased.among(conn, team_id, {person.address for person in people})
+        return [
+            person._replace(origin=person.origin or ERASED) if person.address in gone else person
+            for person in people
+        ]
 
     async def _load_copies(
         self, conn: Connection, team_id: UUID, rows: Sequence[StoredEmail], people: Sequence[StoredTarget]

@@ -26,6 +26,7 @@ from pillarbox.emails.own_mail.sealed_queries import SEALED_MAILS
 from pillarbox.emails.own_mail.system_mail import StoredSystemMail
 from pillarbox.emails.own_mail.team_mail import TeamMail
 from pillarbox.emails.permitted_senders import PermittedSenders
+from pillarbox.emails.personal.personal_data import PERSONAL_DATA
 from pillarbox.emails.raw_mail.messages import RAW, KeptMessages, SentMessages
 from pillarbox.emails.recent_mail import RecentMail
 from pillarbox.emails.requests.templating import ContactSource, TemplateRendering
@@ -55,6 +56,7 @@ from pillarbox.kernel.work.jobs import EndingHandler, Handler
 from pillarbox.kernel.work.periodic import Periodic
 from pillarbox.people.mails import SystemMail
 from pillarbox.people.settings import SYSTEM_SENDER
+from pillarbox.suppressions.erased_addresses import ErasedAddresses
 from pillarbox.teams.settings import EMAIL_RETENTION_DAYS
 from pillarbox.timeline.record import Timeline
 from pillarbox.usage.quotas import Quotas
@@ -102,6 +104,7 @@ def _commits(kit: Container) -> Commits:
         request_log=request_log,
         owner=kit.runtime.process_id,
         shards=kit.settings.database_shards,
+        erased=kit.need(ErasedAddresses),
     )
 
 
@@ -111,7 +114,7 @@ def _loader(kit: Container) -> EmailLoader:
     senders = Senders(kit.engine_pool, kit.clock)
     tracked = kit.need(TrackedCopies)
     parts = kit.need(TopicRules), copies, tracked, kit.need(CopyLoader)
-    return EmailLoader(senders, *parts, domain_required=required)
+    return EmailLoader(senders, *parts, domain_required=required, erased=kit.need(ErasedAddresses))
 
 
 def _copy_loader(kit: Container) -> CopyLoader:
@@ -221,4 +224,5 @@ SLICE = Slice(
     webhook_shapes=event_data.SHAPES,
     event_bodies={"email": event_data.event_data},
     invariants=INVARIANTS,
+    personal_data=PERSONAL_DATA,
 )

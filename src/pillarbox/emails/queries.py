@@ -18,7 +18,8 @@ from pillarbox.kernel.postgres.database import Connection, Source, TeamDb, liter
 from pillarbox.kernel.wire.paging import Page
 from pillarbox.timeline.queries import Wanted
 
-# What accepting has to know of its teams: which addresses are suppressed, and who subscribes to events.
+# What accepting has to know of its teams: which addresses are suppressed, who subscribes to events, and in
+# which people were erased.
 SUPPRESSED_ADDRESSES = """
     SELECT s.team_id, s.address, s.origin, NULL::text[] AS events
       FROM unnest($1::text::uuid[], $2::text[]) AS k (team_id, address)
@@ -27,6 +28,10 @@ SUPPRESSED_ADDRESSES = """
     SELECT team_id, NULL, NULL, events
       FROM webhooks
      WHERE team_id = ANY ($3::text::uuid[]) AND status = 'enabled'
+     UNION ALL
+    SELECT k.team_id, NULL, 'erased', NULL
+      FROM (SELECT DISTINCT j.team_id FROM unnest($1::text::uuid[]) AS j (team_id)) AS k
+     WHERE EXISTS (SELECT FROM erasures e WHERE e.team_id = k.team_id)
 """
 
 # Emails with their contents and their first line of history (`Timeline.opened_beside`), and for those with
@@ -79,6 +84,10 @@ STORE = """
     SELECT team_id, NULL, NULL, events
       FROM webhooks
      WHERE team_id = ANY ($3::text::uuid[]) AND status = 'enabled'
+     UNION ALL
+    SELECT k.team_id, NULL, 'erased', NULL
+      FROM (SELECT DISTINCT j.team_id FROM unnest($1::text::uuid[]) AS j (team_id)) AS k
+     WHERE EXISTS (SELECT FROM erasures e WHERE e.team_id = k.team_id)
 """
 
 # Contents whose emails follow in the same transaction.
@@ -333,7 +342,8 @@ async def store(
     rows: CommitRows | None = None,
 ) -> tuple[Origins, Wanted]:
     """Write all of it in one statement, with the emails of `rows`; returns which of the addresses `judged`
-    their team has suppressed, and why, and which events the webhooks of `teams` want."""
+    their team has suppressed, and why, and which events the webhooks of `teams` want. The address "" stands
+    for those of people who were erased in the team, which are not looked up here."""
     at, addresses = zip(*judged, strict=True) if judged else ((), ())
     last = Statement(SUPPRESSED_ADDRESSES, (literal(at), addresses, literal(teams)))
     if rows is not None and rows.emails:
@@ -342,7 +352,9 @@ async def store(
     origins: Origins = {}
     wanted: dict[UUID, Counter[str]] = {}
     for row in await combined(conn, writes, last):
-        if row["address"] is None:
+        if row["address"] is None and row["origin"] is not None:
+            origins[row["team_id"], ""] = row["origin"]
+        elif row["address"] is None:
             wanted.setdefault(row["team_id"], Counter()).update(row["events"])
         else:
             origins[row["team_id"], row["address"]] = row["origin"]

@@ -47,7 +47,8 @@ EMAILS = """
 """
 
 TARGETS = """
-    SELECT r.email_id, r.grp, r.position, r.mailbox, r.address, s.origin, r.personal
+    SELECT r.email_id, r.grp, r.position, r.mailbox, r.address, s.origin, r.personal,
+           (SELECT true FROM erasures e WHERE e.team_id = $1 LIMIT 1) AS has_erased
       FROM recipients r
       LEFT JOIN suppressions s ON s.team_id = r.team_id AND s.address = r.address
      WHERE r.team_id = $1 AND r.email_id = ANY ($2::uuid[])
@@ -92,7 +93,7 @@ class StoredEmail(NamedTuple):
 
 class StoredTarget(NamedTuple):
     """An open recipient; `origin` is set where its address is suppressed, `personal` where it has a copy of a
-    broadcast."""
+    broadcast, `has_erased` where people were erased in the team."""
 
     email_id: UUID
     grp: int
@@ -101,6 +102,7 @@ class StoredTarget(NamedTuple):
     address: str
     origin: str | None
     personal: str | None
+    has_erased: bool | None = None
 
 
 async def emails(

@@ -8,6 +8,7 @@ from pillarbox.events import routes
 from pillarbox.events.distribution import LIMIT, Distribution, EventReceiver
 from pillarbox.events.invariants import INVARIANTS
 from pillarbox.events.partitions import JOB
+from pillarbox.events.personal_data import PERSONAL_DATA
 from pillarbox.events.retention import FAILED_KEPT, EventRetention
 from pillarbox.events.sending import EventSender
 from pillarbox.kernel.http.routing import collect
@@ -54,4 +55,5 @@ SLICE = Slice(
         )
     ],
     invariants=INVARIANTS,
+    personal_data=PERSONAL_DATA,
 )

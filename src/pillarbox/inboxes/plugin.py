@@ -5,6 +5,7 @@ from __future__ import annotations
 from pillarbox.inboxes.drafts import plugin_parts as drafts
 from pillarbox.inboxes.event_data import SHAPES
 from pillarbox.inboxes.inbox import plugin_parts as inbox_parts
+from pillarbox.inboxes.personal_data import PERSONAL_DATA
 from pillarbox.inboxes.search import plugin_parts as search
 from pillarbox.inboxes.threads import plugin_parts as threads
 from pillarbox.inboxes.waiting import plugin_parts as waiting
@@ -23,4 +24,5 @@ SLICE = Slice(
     webhook_shapes=SHAPES,
     event_bodies=inbox_parts.EVENT_BODIES,
     invariants=(*inbox_parts.INVARIANTS, *threads.INVARIANTS, *drafts.INVARIANTS, *search.INVARIANTS),
+    personal_data=PERSONAL_DATA,
 )

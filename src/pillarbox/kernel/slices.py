@@ -24,6 +24,7 @@ from pillarbox.kernel.http.files import Opener
 from pillarbox.kernel.http.routing import Access, Route
 from pillarbox.kernel.network.dns import DnsResolver, Resolver
 from pillarbox.kernel.parts import PartRegistry
+from pillarbox.kernel.personal_data import PersonalData
 from pillarbox.kernel.postgres import connection_limits
 from pillarbox.kernel.postgres.bounded_pool import close_within
 from pillarbox.kernel.postgres.database import ENGINE, Connection, open_pool
@@ -128,7 +129,8 @@ class Slice:
     served only where `opens` says so. The jobs of `retention` are not repeated in `periodic`.
     `webhook_shapes` are the types of the data of webhook events, `event_bodies` the makers of data by the
     event's kind or the first word of it. `clock_corrections` correct rows that were dated by a clock that
-    was ahead. `sealed` are the columns that the key ring seals. `loops` run until the worker ends, and so
+    was ahead. `sealed` are the columns that the key ring seals, `personal_data` what is held about people.
+    `loops` run until the worker ends, and so
     do `metrics`, where metrics are asked for.
     """
 
@@ -153,6 +155,7 @@ class Slice:
     event_bodies: Mapping[str, EventBodies] = field(default_factory=dict)
     invariants: Sequence[Invariant] = ()
     sealed: Sequence[SealedColumn] = ()
+    personal_data: Sequence[PersonalData] = ()
 
     def __post_init__(self) -> None:
         for page in (*self.pages, *self.closed_pages):

@@ -8,6 +8,7 @@ from pillarbox.kernel.http.routing import collect
 from pillarbox.kernel.observability.request_log import RequestLogWriter
 from pillarbox.kernel.slices import Background, Container, Retention, RetentionItem, Slice, Stop
 from pillarbox.logs import routes
+from pillarbox.logs.personal_data import PERSONAL_DATA
 from pillarbox.logs.policy import LogPolicy
 from pillarbox.logs.retention import log_periodic
 from pillarbox.logs.writing import RequestLog
@@ -34,5 +35,6 @@ SLICE = Slice(
         )
     ],
     background=_background,
+    personal_data=PERSONAL_DATA,
     loops=lambda kit: [kit.need(RequestLog).run()],
 )

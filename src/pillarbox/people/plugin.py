@@ -12,6 +12,7 @@ from pillarbox.kernel.security.secrets import KeyRing
 from pillarbox.kernel.slices import Background, Container, Retention, RetentionItem, Slice, Stop
 from pillarbox.kernel.work.jobs import Handler
 from pillarbox.people.addresses.own_address import OwnAddress
+from pillarbox.people.audit.personal_data import PERSONAL_DATA
 from pillarbox.people.audit.retention import INVITATIONS_KEPT, AuditRetention
 from pillarbox.people.collectors import KEPT, PeopleCollector
 from pillarbox.people.factors.factor_logins import FactorLogins
@@ -151,4 +152,5 @@ SLICE = Slice(
     background=_background,
     invariants=INVARIANTS,
     sealed=[SEEDS],
+    personal_data=PERSONAL_DATA,
 )

@@ -30,6 +30,7 @@ from pillarbox.receiving.inbox_mail.messages import InboxMail
 from pillarbox.receiving.inbox_mail.originals import InboxOriginals
 from pillarbox.receiving.invariants import INVARIANTS
 from pillarbox.receiving.judging import Judge
+from pillarbox.receiving.personal_data import PERSONAL_DATA
 from pillarbox.receiving.reading import MessageReader
 from pillarbox.receiving.receive import REMEMBERED, MessageReceiver, ReceivingRules
 from pillarbox.receiving.reports.return_path import ReturnPath
@@ -173,4 +174,5 @@ SLICE = Slice(
     webhook_shapes=event_data.SHAPES,
     event_bodies={event_data.KIND: event_data.event_data, event_data.JUDGED: event_data.judged_data},
     invariants=INVARIANTS,
+    personal_data=PERSONAL_DATA,
 )

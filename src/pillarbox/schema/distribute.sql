@@ -81,6 +81,7 @@ SELECT create_distributed_table('webhook_deliveries', 'team_id', colocate_with =
 SELECT create_distributed_table('webhook_outcomes', 'team_id', colocate_with => 'emails');
 SELECT create_distributed_table('webhook_attempts', 'team_id', colocate_with => 'emails');
 SELECT create_distributed_table('search_blocks', 'team_id', colocate_with => 'emails');
+SELECT create_distributed_table('erasures', 'team_id', colocate_with => 'emails');
 SELECT create_distributed_table('contacts', 'team_id', colocate_with => 'emails');
 SELECT create_distributed_table('contact_properties', 'team_id', colocate_with => 'emails');
 SELECT create_distributed_table('segments', 'team_id', colocate_with => 'emails');

@@ -223,11 +223,23 @@ CREATE TABLE audit_entries (
 ) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 200);
 CREATE INDEX audit_entries_at ON audit_entries (at);
 
--- What was written stays as it is; only what is old may be removed.
+-- What was written stays as it is; only what is old may be removed, and texts may give way to the address that
+-- stands for the one of an erased person.
 CREATE FUNCTION audit_entry_stays() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF TG_OP = 'DELETE' AND OLD.at < statement_timestamp() - interval '30 days' THEN
         RETURN OLD;
+    END IF;
+    IF TG_OP = 'UPDATE'
+       AND (NEW.team_id, NEW.id, NEW.at, NEW.what, NEW.person_id, NEW.key_id, NEW.grant_id, NEW.actor, NEW.address,
+            NEW.user_agent)
+           IS NOT DISTINCT FROM
+           (OLD.team_id, OLD.id, OLD.at, OLD.what, OLD.person_id, OLD.key_id, OLD.grant_id, OLD.actor, OLD.address,
+            OLD.user_agent)
+       AND (NEW.target IS NOT DISTINCT FROM OLD.target OR NEW.target LIKE '%erased@erased.invalid%')
+       AND (NEW.details::text IS NOT DISTINCT FROM OLD.details::text
+            OR NEW.details::text LIKE '%erased@erased.invalid%') THEN
+        RETURN NEW;
     END IF;
     RAISE EXCEPTION 'audit entries are neither changed nor removed' USING ERRCODE = 'insufficient_privilege';
 END
@@ -468,6 +480,27 @@ CREATE TABLE suppressions (
     CONSTRAINT suppressions_team_address_key UNIQUE (team_id, address)
 ) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 1000);
 CREATE INDEX suppressions_origin ON suppressions (team_id, origin, id);
+
+-- People who were erased, by a hash of their address, made with a key that is sealed: mail to it is skipped. `address`,
+-- `given` and `contact_id` are there until all is erased; `part` and `place` say how far that is.
+CREATE TABLE erasures (
+    team_id      uuid        NOT NULL,
+    id           uuid        NOT NULL,
+    hash         bytea       NOT NULL,
+    address      text,
+    given        text,
+    contact_id   uuid,
+    part         text        NOT NULL DEFAULT '',
+    place        text        NOT NULL DEFAULT '',
+    rows         bigint      NOT NULL DEFAULT 0,
+    waiting      bigint      NOT NULL DEFAULT 0,
+    created_at   timestamptz NOT NULL,
+    completed_at timestamptz,
+    PRIMARY KEY (team_id, id),
+    CONSTRAINT erasures_team_hash_key UNIQUE (team_id, hash),
+    CHECK ((address IS NULL) = (completed_at IS NOT NULL)),
+    CHECK (address IS NOT NULL OR (given IS NULL AND contact_id IS NULL))
+) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 200);
 
 -- Audience -------------------------------------------------------------------------------------------
 

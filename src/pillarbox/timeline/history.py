@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 from uuid import UUID
 
+import msgspec
+
+from pillarbox.kernel.personal_data import DataSubject
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.timeline import history_queries as queries
 from pillarbox.timeline.history_queries import EmailEvent, EventOfRecipient, HistoryEvent
@@ -35,6 +39,24 @@ async def first_of(db: TeamDb, wanted_events: Sequence[tuple[UUID, str]]) -> lis
     """Return the first event of an email of a kind, for each of these pairs where there is one."""
     email_ids, kinds = zip(*wanted_events, strict=True)
     return await queries.first_of(db, email_ids, kinds)
+
+
+async def redact(
+    db: TeamDb, email_ids: Sequence[UUID], person: DataSubject, stands_for: str, facts: Sequence[str]
+) -> None:
+    """Erase a person in the details of these emails' events. Events of a recipient whose address is
+    `stands_for` lose these facts; elsewhere the address alone gives way."""
+    ids, details = [], []
+    for event in await queries.with_details(db, email_ids, stands_for):
+        detail: dict[str, Any] = msgspec.json.decode(event.detail)
+        if event.is_own:
+            detail = {name: value for name, value in detail.items() if name not in facts}
+        elif person.needle not in event.detail.lower():
+            continue
+        ids.append((event.email_id, event.id))
+        details.append(msgspec.json.encode(detail).decode())
+    if ids:
+        await queries.redact(db, ids, details, person.pattern, stands_for)
 
 
 async def of_recipient(

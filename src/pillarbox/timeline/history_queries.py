@@ -117,6 +117,52 @@ async def of_recipient(
     )
 
 
+class EventWithDetail(NamedTuple):
+    """An event that has a detail, as JSON text; `is_own` where its recipient's address is the one asked
+    for."""
+
+    email_id: UUID
+    id: UUID
+    detail: str
+    is_own: bool
+
+
+async def with_details(db: TeamDb, email_ids: Sequence[UUID], address: str) -> list[EventWithDetail]:
+    """Return the events of these emails that have a detail."""
+    return await db.all(
+        EventWithDetail,
+        """
+        SELECT t.email_id, t.id, t.detail, coalesce(r.address = $3, false) AS is_own
+          FROM timeline t
+          LEFT JOIN recipients r
+                 ON r.team_id = t.team_id AND r.email_id = t.email_id AND r.position = t.position
+         WHERE t.team_id = $1 AND t.email_id = ANY ($2::uuid[]) AND t.detail IS NOT NULL
+        """,
+        email_ids,
+        address,
+    )
+
+
+async def redact(
+    db: TeamDb, events: Sequence[tuple[UUID, UUID]], details: Sequence[str], pattern: str, stands_for: str
+) -> None:
+    """Give these events (email, id) other details, in which an address gives way to another text."""
+    email_ids, ids = zip(*events, strict=True)
+    await db.run(
+        """
+        UPDATE timeline t
+           SET detail = regexp_replace(k.detail, $5, $6, 'gi')::json
+          FROM unnest($2::uuid[], $3::uuid[], $4::text[]) AS k (email_id, id, detail)
+         WHERE t.team_id = $1 AND t.email_id = k.email_id AND t.id = k.id
+        """,
+        email_ids,
+        ids,
+        details,
+        pattern,
+        stands_for,
+    )
+
+
 async def remove(db: TeamDb, email_ids: Sequence[UUID]) -> int:
     """Remove every event of these emails; return how many there were."""
     return await db.run(

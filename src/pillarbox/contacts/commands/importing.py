@@ -25,6 +25,7 @@ from pillarbox.kernel.clock import SystemClock
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.bounded_pool import close_within
 from pillarbox.kernel.postgres.database import TeamDb, open_pool
+from pillarbox.kernel.security.link_keys import LinkKeys
 from pillarbox.kernel.storage.blobs import BlobFailed, BlobStore
 from pillarbox.kernel.storage.disk_space import DiskSpace
 from pillarbox.kernel.storage.store_check import BlobStoreRefused, compare
@@ -35,6 +36,7 @@ from pillarbox.kernel.terminal.progress import Transfer, transfer
 from pillarbox.kernel.wire.paging import Page
 from pillarbox.kernel.wire.problems import Problem
 from pillarbox.kernel.work.jobs import Jobs
+from pillarbox.suppressions.erased_addresses import ErasedAddresses
 from pillarbox.teams.commands.choosing import one_team
 
 PIECE: Final = 256 * 1024
@@ -76,7 +78,7 @@ async def import_file(connected: CommandDatabase, team: str | None, import_argum
             intake = ImportIntake(blobs, Ids(SystemClock()), DiskSpace(SystemClock(), []), lambda: None)
             options = options_of(fields_of(import_arguments))
             import_id = await intake.take_pieces(db, pieces(file, shown), options)
-        async with doing(pool, blobs, is_server_there=connected.server is not None):
+        async with doing(pool, blobs, connected):
             found = await followed(db, import_id)
         return await told(db, found, import_arguments)
     except (Problem, BlobStoreRefused) as refused:
@@ -134,13 +136,19 @@ async def pieces(file: IO[bytes], shown: Transfer) -> AsyncIterator[bytes]:
 
 
 @asynccontextmanager
-async def doing(pool: asyncpg.Pool, blobs: BlobStore, *, is_server_there: bool) -> AsyncIterator[None]:
+async def doing(pool: asyncpg.Pool, blobs: BlobStore, connected: CommandDatabase) -> AsyncIterator[None]:
     """Have imports done while the block runs: by the server, or by this process where there is none."""
-    if is_server_there:
+    if connected.server is not None:
         yield
         return
     clock = SystemClock()
-    handlers = ImportJobs(pool, blobs, clock, RecentMail(clock)).handlers()
+    handlers = ImportJobs(
+        pool,
+        blobs,
+        clock,
+        RecentMail(clock),
+        erased=ErasedAddresses(LinkKeys(pool, clock, connected.key_ring())),
+    ).handlers()
     jobs = Jobs(pool, clock, Ids(clock).new(), handlers, limits=(LIMIT,))
     await jobs.start()
     try:

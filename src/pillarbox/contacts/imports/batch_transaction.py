@@ -24,6 +24,7 @@ from pillarbox.kernel.postgres.database import Connection, TeamDb, transaction
 from pillarbox.kernel.process import faults
 from pillarbox.kernel.work import job_queries
 from pillarbox.kernel.work.jobs import Job
+from pillarbox.suppressions.erased_addresses import ErasedAddresses
 
 
 class ImportOvertaken(Exception):  # noqa: N818 (a state of affairs)
@@ -108,6 +109,7 @@ async def apply(
     reader: FileReader,
     head: BatchHead,
     now: datetime,
+    erased: ErasedAddresses | None = None,
 ) -> RunningImport:
     """Commit a batch whose lines wait at the reader; the import as it is then. Nothing of it is committed
     where this raises."""
@@ -119,7 +121,7 @@ async def apply(
             await queries.commit_without_waiting(conn)
         if await property_columns.held(db, sorted(numbers)) != numbers:
             raise PlanChanged
-        written = UpsertCounts(0, 0)
+        written, refused = UpsertCounts(0, 0), 0
         if head.staged:
             segments = await queries.hold_segments(db, sorted(running.segments))
             topics = await queries.hold_topics(db, sorted(running.topics))
@@ -128,16 +130,17 @@ async def apply(
             )
             rows = StagedRows(head.staged, head.given, reader.lines())
             await upsert_queries.stage(conn, rows)
+            refused = 0 if erased is None else await _refuse_erased(db, erased)
             work = upsert_queries.insert if running.is_skip else upsert_queries.upsert
             written = await work(conn, rows, target, at)
-        others = head.rows - head.failed - written.created
+        others = head.rows - head.failed - written.created - refused
         updated, skipped = (0, others) if running.is_skip else (others, 0)
         counted = await queries.advance(
             db,
             running.id,
             written.created,
             updated,
-            skipped,
+            skipped + refused,
             head.failed,
             msgspec.json.encode(checkpoint).decode(),
         )
@@ -148,6 +151,17 @@ async def apply(
             await queries.end(db, running.id, "failed" if head.fault else "completed", head.fault, now)
         await faults.point("import.batch_written")
     return replace(running, checkpoint=checkpoint)
+
+
+async def _refuse_erased(db: TeamDb, erased: ErasedAddresses) -> int:
+    """Take rows out of the batch whose person was erased; returns how many. They count as skipped, and no
+    error names them."""
+    if not await erased.has_any(db):
+        return 0
+    addresses = await upsert_queries.staged_addresses(db.connection)
+    gone = await erased.among(db.source, db.team_id, addresses)
+    await upsert_queries.unstage(db.connection, sorted(gone))
+    return len(gone)
 
 
 async def fail(pool: asyncpg.Pool, job: Job, running: RunningImport, reason: str, now: datetime) -> None:

@@ -40,6 +40,7 @@ from pillarbox.kernel.work.jobs import (
     JobLimit,
     JobPostponed,
 )
+from pillarbox.suppressions.erased_addresses import ErasedAddresses
 
 log = get("imports")
 
@@ -82,6 +83,7 @@ class ImportJobs:
     blobs: BlobStore
     clock: Clock
     mail: RecentMail
+    erased: ErasedAddresses | None = None
 
     def handlers(self) -> Mapping[str, Handler]:
         return {JOB: EndingHandler(self.run, self.give_up)}
@@ -180,7 +182,7 @@ class ImportJobs:
                 began = self.clock.boottime()
                 is_over = head.is_last
                 running = await batch_transaction.apply(
-                    conn, job, running, numbers, reader, head, self.clock.now()
+                    conn, job, running, numbers, reader, head, self.clock.now(), self.erased
                 )
                 ROWS.add(head.rows - head.failed, ("applied",))
                 ROWS.add(head.failed, ("failed",))

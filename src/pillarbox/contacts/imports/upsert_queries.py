@@ -165,6 +165,17 @@ async def stage(conn: Connection, rows: StagedRows) -> None:
     await conn.copy_to_table("import_rows", source=rows.lines, columns=COLUMNS)
 
 
+async def staged_addresses(conn: Connection) -> list[str]:
+    """Return the addresses of the staged rows."""
+    return [row["address"] for row in await conn.fetch("SELECT address FROM import_rows")]
+
+
+async def unstage(conn: Connection, addresses: Sequence[str]) -> None:
+    """Take the rows of these addresses away again."""
+    if addresses:
+        await conn.execute("DELETE FROM import_rows WHERE address = ANY ($1::text[])", addresses)
+
+
 async def upsert(conn: Connection, rows: StagedRows, target: UpsertTarget, now: datetime) -> UpsertCounts:
     """Make the contacts that do not exist, and change of the others what the rows give."""
     args = (target.team_id, now, target.segments, list(target.topics), list(target.topics.values()))

@@ -147,6 +147,7 @@ async def contact_page(visit: Visit, *, status: int = 200, problem: str | None =
         entries=page.entries,
         older=with_query(_here(visit), before=page.older) if page.older else None,
         newest=_here(visit) if before else None,
+        may_manage=visit.may(Right.MANAGE),
     )
 
 

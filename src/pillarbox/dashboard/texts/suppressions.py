@@ -13,6 +13,7 @@ TEXTS: Final[dict[str, str]] = {
     "suppressions.origin.bounce": "Bounce",
     "suppressions.origin.complaint": "Complaint",
     "suppressions.origin.manual": "By hand",
+    "suppressions.erased": "People who were erased get no mail either; their addresses are not kept.",
     "suppressions.csv": "Suppressions as CSV",
     "suppressions.none": "No address is suppressed",
     "suppressions.none.text": "Hard bounces and complaints put addresses on this list by themselves, and "

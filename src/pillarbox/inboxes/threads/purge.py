@@ -137,6 +137,18 @@ class ThreadPurge:
         await self._forget(blobs)
         return True
 
+    async def erase(self, db: TeamDb, inbox_id: UUID, thread_id: UUID) -> tuple[Sequence[str | None], bool]:
+        """Remove a thread whatever its time is, in the caller's transaction; returns the blobs of its drafts,
+        and whether it is gone whole."""
+        await lock(db.connection, [(db.team_id, inbox_id)])
+        blobs = await purge_queries.drop_files(db, thread_id)
+        await purge_queries.drop_drafts(db, inbox_id, thread_id)
+        gone = await self._messages(db, thread_id, FIRST)
+        await purge_queries.drop(db, thread_id)
+        if is_long := len(gone) == AT_ONCE:
+            await job_queries.add(db, self._ids.new(), JOB_REMOVE, thread_id, self._clock.now())
+        return blobs, not is_long
+
     async def _forget(self, blobs: Sequence[str | None]) -> None:
         """Delete blobs whose rows are gone; one that stays is collected as an orphan."""
         named = [blob for blob in blobs if blob is not None]

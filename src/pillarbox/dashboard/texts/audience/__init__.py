@@ -14,6 +14,7 @@ from pillarbox.dashboard.texts.audience import (
     contacts,
     forms,
     imports,
+    person,
     segments,
     topics,
 )
@@ -25,6 +26,7 @@ TEXTS: Final[dict[str, str]] = {
     **contacts.TEXTS,
     **forms.TEXTS,
     **imports.TEXTS,
+    **person.TEXTS,
     **segments.TEXTS,
     **topics.TEXTS,
 }

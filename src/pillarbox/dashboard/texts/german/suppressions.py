@@ -13,6 +13,8 @@ TEXTS: Final[dict[str, str]] = {
     "suppressions.origin.bounce": "Bounce",
     "suppressions.origin.complaint": "Beschwerde",
     "suppressions.origin.manual": "Von Hand",
+    "suppressions.erased": "Auch gelöschte Personen erhalten keine E-Mails; ihre Adressen "
+    "werden nicht behalten.",
     "suppressions.csv": "Sperrliste als CSV",
     "suppressions.none": "Keine Adresse ist gesperrt",
     "suppressions.none.text": "Hard Bounces und Beschwerden setzen Adressen von selbst auf diese Liste; "

@@ -1,0 +1,74 @@
+"""Personal data in contacts: the contact with all that belongs to it, and rows of imports that
+failed."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from datetime import datetime
+from typing import Any, Final
+
+import msgspec
+
+from pillarbox.contacts import overview_queries, personal_queries, queries
+from pillarbox.contacts.contact_history import contact_moments
+from pillarbox.contacts.store import Contacts
+from pillarbox.kernel.personal_data import ERASED_ADDRESS, DataSubject, ErasedRows, EraseStep, PersonalData
+from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.slices import Container
+from pillarbox.kernel.wire.problems import NotFound
+
+
+def contact_eraser(kit: Container) -> EraseStep:
+    """Return the step that deletes the contact, as anybody who deletes it does, with its event."""
+    contacts = kit.need(Contacts)
+
+    async def erase(db: TeamDb, person: DataSubject, _: str, __: datetime) -> ErasedRows:
+        contact_id = await queries.id_of(db, person.address)
+        if contact_id is None:
+            return ErasedRows(None)
+        try:
+            await contacts.delete(db, contact_id)
+        except NotFound:
+            return ErasedRows(None)
+        return ErasedRows(None, 1)
+
+    return erase
+
+
+async def erase_errors(db: TeamDb, person: DataSubject, _: str, __: datetime) -> ErasedRows:
+    """Replace the address in rows of imports that failed; an import keeps a thousand of them at most."""
+    return ErasedRows(None, await personal_queries.erase_errors(db, person.found_by, ERASED_ADDRESS))
+
+
+async def read(db: TeamDb, person: DataSubject) -> AsyncIterator[dict[str, Any]]:
+    """Yield the contact of the address, if there is one."""
+    contact_id = await queries.id_of(db, person.address)
+    row = None if contact_id is None else await overview_queries.contact(db, contact_id)
+    found = None if contact_id is None else await queries.found(db, contact_id)
+    if contact_id is None or row is None or found is None:
+        return
+    yield {
+        "id": row.id,
+        "email": row.email,
+        "first_name": row.first_name,
+        "last_name": row.last_name,
+        "unsubscribed": row.unsubscribed,
+        "created_at": row.created_at,
+        "updated_at": row.updated_at,
+        "properties": msgspec.json.decode(found.encoded),
+        "topics": [
+            {"name": topic.name, "subscription": topic.subscription, "chosen_at": topic.chosen_at}
+            for topic in await overview_queries.topics(db, contact_id)
+        ],
+        "segments": [
+            {"name": moment.name, "added_at": moment.at}
+            for moment in await contact_moments(db, contact_id)
+            if moment.kind == "joined_segment"
+        ],
+    }
+
+
+PERSONAL_DATA: Final = [
+    PersonalData(name="contacts", order=10, eraser=contact_eraser, read=read),
+    PersonalData(name="import_errors", order=11, eraser=lambda _: erase_errors),
+]

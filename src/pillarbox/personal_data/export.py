@@ -1,0 +1,42 @@
+"""All that a team holds about an address, as one JSON file that is written as it is read."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable, Sequence
+from datetime import datetime
+from typing import Final
+
+import msgspec
+
+from pillarbox.kernel.personal_data import DataSubject, PersonalData, ReadPerson
+from pillarbox.kernel.postgres.database import TeamDb
+
+PIECE: Final = 64 * 1024
+MEDIA: Final = "application/json; charset=utf-8"
+
+_encode: Final = msgspec.json.Encoder().encode
+
+
+def readers_of(sources: Iterable[PersonalData]) -> list[tuple[str, ReadPerson]]:
+    """Return what is read for the file, by the names of its sections and in their order."""
+    ordered = sorted(sources, key=lambda source: source.order)
+    return [(source.name, source.read) for source in ordered if source.read is not None]
+
+
+async def person_file(
+    db: TeamDb, person: DataSubject, readers: Sequence[tuple[str, ReadPerson]], now: datetime
+) -> AsyncIterator[bytes]:
+    """Yield the file in pieces. Each section is a list, empty where the team holds nothing of the kind."""
+    head = {"object": "personal_data", "email": person.given or person.address, "created_at": now}
+    piece = bytearray(_encode(head)[:-1])
+    for name, read in readers:
+        piece += b"," + _encode(name) + b":["
+        is_first = True
+        async for value in read(db, person):
+            piece += (b"" if is_first else b",") + _encode(value)
+            is_first = False
+            if len(piece) >= PIECE:
+                yield bytes(piece)
+                piece.clear()
+        piece += b"]"
+    yield bytes(piece + b"}\n")

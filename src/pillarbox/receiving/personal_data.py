@@ -1,0 +1,56 @@
+"""Personal data in received mail: mail from the address, and mail that names it among those it was sent
+to.
+
+Such mail is removed whole, with its source: what somebody wrote cannot be told apart from what is quoted. A
+thread
+of an inbox goes first (`pillarbox.inboxes.personal_data`), because an inbox keeps the mail of its threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from datetime import datetime
+from typing import Any, Final
+
+import msgspec
+
+from pillarbox.kernel.personal_data import BATCH, DataSubject, ErasedRows, PersonalData, id_at, place_of
+from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.receiving import personal_queries as queries
+from pillarbox.receiving import retention_queries
+
+
+async def erase(db: TeamDb, person: DataSubject, place: str, _: datetime) -> ErasedRows:
+    """Remove the next received mails of the person; those that somebody holds are left for later."""
+    walked = await queries.span(db, person.found_by, id_at(place), BATCH)
+    concerned = [mail.id for mail in walked if mail.is_concerned]
+    gone = await retention_queries.lock_free(db, concerned) if concerned else []
+    blobs = await retention_queries.delete_sources(db, gone) if gone else []
+    if gone:
+        await retention_queries.delete_emails(db, gone)
+    last = walked[-1].id if walked else None
+    return ErasedRows(
+        place_of(last, len(walked), BATCH), len(gone), waiting=len(concerned) - len(gone), blobs=blobs
+    )
+
+
+async def read(db: TeamDb, person: DataSubject) -> AsyncIterator[dict[str, Any]]:
+    """Yield the received mails of the person, the oldest first, without their bodies."""
+    after = id_at("")
+    while True:
+        walked = await queries.span(db, person.found_by, after, BATCH)
+        for mail in await queries.shown(db, [mail.id for mail in walked if mail.is_concerned]):
+            yield {
+                "id": mail.id,
+                "created_at": mail.created_at,
+                "from": mail.sender,
+                "to": msgspec.json.decode(mail.to_list),
+                "subject": mail.subject,
+                "text": mail.text,
+            }
+        if len(walked) < BATCH:
+            return
+        after = walked[-1].id
+
+
+PERSONAL_DATA: Final = [PersonalData(name="received_emails", order=40, eraser=lambda _: erase, read=read)]

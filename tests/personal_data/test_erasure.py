@@ -1,0 +1,428 @@
+"""Erasing a person: nothing is left but a hash, by which later mail and imports are refused."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import asyncpg
+import pytest
+
+from kit.builders import BUILDERS
+from kit.hostile_rows import COLUMNS, OUR_TABLES
+from kit.manual_world import clock_of, manual_world, run_jobs
+from kit.webhooks import hook
+from kit.world import Team, World
+from pillarbox.application import SLICES
+from pillarbox.kernel.personal_data import ERASED_ADDRESS, DataSubject
+from pillarbox.mail.smtp.intake import ReceivedText
+from pillarbox.personal_data import erasing
+from pillarbox.receiving.arrival import AcceptedRecipient, Arrival
+from pillarbox.receiving.receive import MessageReceiver
+
+KIM: Final = "kim.o'hara+news@quay.example"
+
+OWN_TEXTS: Final = "the team wrote it for everybody"
+OWN_THINGS: Final = "a name or setting of a thing of the team's"
+TEAM: Final = "people of the team, whose accounts end in their own way"
+FILES_OF_TEAM: Final = "a file that the team has not sent yet"
+STAYS: Final[dict[str, str]] = {
+    **dict.fromkeys(("broadcasts.html", "broadcasts.sender", "broadcasts.subject"), OWN_TEXTS),
+    **dict.fromkeys(
+        ("template_versions.html", "template_versions.text", "template_versions.subject"), OWN_TEXTS
+    ),
+    **dict.fromkeys(("template_versions.sender", "emails.sender"), "the sender is the team"),
+    **dict.fromkeys(
+        (
+            "api_keys.display",
+            "api_keys.name",
+            "automations.name",
+            "broadcasts.name",
+            "contact_properties.fallback_value",
+            "domain_claims.name",
+            "domains.name",
+            "event_definitions.name",
+            "event_definitions.schema",
+            "inbox_labels.name",
+            "inboxes.name",
+            "segments.name",
+            "templates.alias",
+            "templates.name",
+            "topics.description",
+            "topics.name",
+            "webhooks.endpoint",
+        ),
+        OWN_THINGS,
+    ),
+    **dict.fromkeys(("audit_entries.actor", "audit_entries.user_agent", "team_members.email"), TEAM),
+    **dict.fromkeys(
+        ("inbox_draft_attachments.content_type", "inbox_draft_attachments.filename"), FILES_OF_TEAM
+    ),
+    "attachments.content_type": "the type of a file that others were sent",
+    "contacts.properties": "what the team knows of another contact",
+    "contacts.first_name": "the name of another contact, who gave it",
+}
+"""Columns that may name the person after the erasure, each with its reason."""
+
+NAMED: Final = frozenset(
+    """
+    contacts.address recipients.address recipients.mailbox emails.to_list emails.subject contents.text
+    contents.html timeline.detail logs.request_body logs.endpoint attachments.filename audit_entries.target
+    webhook_events.payload webhook_attempts.response inbox_messages.sender received_emails.sender
+    received_sources.data captured.recipients inbox_drafts.subject
+    """.split()  # noqa: SIM905 (prose reads better as prose)
+)
+"""Columns that name the person before, whatever else does."""
+
+
+@pytest.fixture
+@asynccontextmanager
+async def here(database_url: str, tmp_path: Path) -> AsyncIterator[World]:
+    async with manual_world(database_url, tmp_path) as found:
+        yield found
+
+
+async def erase(team: Team, address: str = KIM) -> dict[str, Any]:
+    """Erase an address, and let the jobs run until it is done."""
+    answer = await team.http.post(f"/personal-data/{address}/erase")
+    assert answer.status_code == 202, answer.text
+    return await carried_out(team, answer.json()["id"])
+
+
+async def carried_out(team: Team, erasure_id: str) -> dict[str, Any]:
+    shown: dict[str, Any] = {}
+    for _ in range(20):
+        clock_of(team.world).advance(30)
+        while await run_jobs(team.world):
+            pass
+        while await team.world.turn():
+            pass
+        shown = (await team.get(f"/personal-data/erasures/{erasure_id}")).json()
+        if shown["status"] == "completed":
+            break
+    return shown
+
+
+@pytest.mark.parametrize(
+    ("text", "is_found"),
+    [
+        ("kim@quay.example", True),
+        ("<KIM@Quay.Example>", True),
+        ("mailto:kim@quay.example?x", True),
+        ("/contacts/kim%40quay.example", True),
+        (json.dumps("Dear\nkim@quay.example"), True),
+        ("Write to kim@quay.example.", True),
+        ("joakim@quay.example", False),
+        ("x.kim@quay.example", False),
+        ("kim@quay.example.org", False),
+        ("kim@quay.examples", False),
+        ("kim@quay-example", False),
+    ],
+)
+async def test_an_address_is_found_whole(here: World, text: str, is_found: bool) -> None:
+    person = DataSubject.of("kim@quay.example")
+    found = await here.pool.fetchval(
+        "SELECT lower($1) LIKE '%' || $2 || '%' AND lower($1) ~ $3", text, *person.found_by
+    )
+    assert found is is_found
+
+
+MADE: Final = (  # noqa: SIM905 (prose reads better as prose)
+    "email_id attachment_id webhook_id event topic_id segment_id template contact contact_property_id "
+    "broadcast_id inbox thread_id draft_id automation_id api_key_id domain_id identifier"
+).split()
+
+OURS: Final = frozenset(
+    """
+    status kind type role permission origin visibility default_subscription subscription on_conflict
+    algorithm tls mode signal direction folder last_event source state bounce_type method stage purpose
+    ways what blocked_reason failure_reason revoked_reason paused_for failed_for skipped_for actions
+    token_endpoint_auth_method email_key name_key sender_key address_key blob token challenge password
+    transports trigger_key region columns segments topics checkpoint variables steps connections
+    link_places spf dkim dmarc encoding key fingerprint roles route scopes grant_types address destination
+    mailbox selector public_key domain_name email_address receiving_address return_path
+    tracking_subdomain events version media color conditions
+    """.split()  # noqa: SIM905 (prose reads better as prose)
+)
+"""Names of columns whose values are the program's own words, or keys by which rows are found."""
+
+SCANNED: Final = """
+    SELECT table_name AS "table", column_name AS "column", data_type
+      FROM information_schema.columns AS c
+      JOIN information_schema.tables USING (table_schema, table_name)
+     WHERE table_schema = 'public' AND table_type = 'BASE TABLE'
+       AND (data_type IN ('text', 'json', 'jsonb', 'bytea') OR udt_name IN ('_text', '_bytea'))
+     ORDER BY 1, 2
+"""
+
+
+async def some_of_everything(team: Team) -> None:
+    """Make something of each kind, and what is natural for a person: a contact, mail to it and from it."""
+    made: dict[str, str] = {}
+    for name in MADE:
+        if name in BUILDERS:
+            made[name] = await BUILDERS[name](team, made)
+    await hook(team, "contact.created", "email.delivered")
+    await team.post("/contacts", {"email": KIM, "first_name": "Kim"})
+    await team.send(to=f"Kim O'Hara <{KIM}>", subject="To Kim", text=f"Dear {KIM}", attachments=FILES)
+    await team.send(to=[KIM, "ben@quay.example"], cc=["ann@quay.example"], subject="Both", text=f"{KIM}, Ben")
+    await team.send(to="ben@quay.example", subject=f"About {KIM}", text=f"{KIM} wrote.", reply_to=KIM)
+    await a_received(team)
+    await team.post("/suppressions", {"email": KIM})
+    await team.http.delete(f"/suppressions/{KIM}")
+    await team.http.post(f"/emails/{made['email_id']}/cancel")
+    while await team.world.turn():
+        pass
+    detail = '{"host": "mx.quay.example", "reply": "250 ok"}'
+    await team.world.pool.execute("UPDATE timeline SET detail = $1 WHERE kind = 'delivered'", detail)
+    await team.world.pool.execute("DELETE FROM webhook_deliveries")
+
+
+LARGE: Final = b64encode(b"Dear Kim\n" * 40_000).decode()
+FILES: Final = [{"content": LARGE, "filename": "kim.txt"}]
+
+
+async def a_received(team: Team) -> None:
+    """Make a received mail from the person."""
+    raw = f"From: Kim <{KIM}>\r\nTo: hello@harbor.example\r\nSubject: Question\r\n\r\nHello\r\n".encode()
+    arrival = Arrival(
+        client="192.0.2.1",
+        helo="mx.quay.example",
+        protocol="ESMTP",
+        tls=None,
+        mail_from=KIM,
+        recipients=(AcceptedRecipient(team.id, "hello@harbor.example"),),
+    )
+    await team.world.app.need(MessageReceiver).take(arrival, ReceivedText(raw, None, len(raw)))
+
+
+async def faults_of(here: World) -> list[str]:
+    """Return what the invariants of the program find."""
+    return [
+        invariant.name
+        for entry in SLICES
+        for invariant in entry.invariants
+        if await here.pool.fetch(invariant.sql, 1, *invariant.args)
+    ]
+
+
+async def mark_everywhere(team: Team) -> set[str]:
+    """Write the address into every text that the rows of the team have; returns the columns."""
+    marked = set()
+    async with team.world.pool.acquire() as conn, conn.transaction():
+        # Without triggers: some tables refuse changes.
+        await conn.execute("SET LOCAL session_replication_role = replica")
+        for found in await conn.fetch(COLUMNS):
+            table, column = found["table"], found["column"]
+            if table in OUR_TABLES or table == "erasures" or column in OURS or not found["is_of_team"]:
+                continue
+            if await mark(conn, team, table, column, found["data_type"]):
+                marked.add(f"{table}.{column}")
+    return marked
+
+
+async def mark(conn: Any, team: Team, table: str, column: str, data_type: str) -> bool:
+    if data_type.startswith("json"):
+        return await mark_json(conn, team, table, column, data_type)
+    value = f'"{column}" || $2::text' if data_type == "ARRAY" else f"""left("{column}", 10) || ' ' || $2"""
+    try:
+        async with conn.transaction():
+            status = await conn.execute(
+                f'UPDATE "{table}" SET "{column}" = {value} WHERE team_id = $1 AND "{column}" IS NOT NULL',
+                team.id,
+                KIM,
+            )
+    except asyncpg.PostgresError:
+        return False
+    return bool(status != "UPDATE 0")
+
+
+async def mark_json(conn: Any, team: Team, table: str, column: str, data_type: str) -> bool:
+    is_marked = False
+    rows = await conn.fetch(
+        f'SELECT ctid::text AS place, "{column}"::text AS text FROM "{table}" '
+        f'WHERE team_id = $1 AND "{column}" IS NOT NULL',
+        team.id,
+    )
+    for row in rows:
+        text = json.dumps(with_address(json.loads(row["text"])))
+        is_marked |= KIM in text
+        await conn.execute(
+            f'UPDATE "{table}" SET "{column}" = $1::text::{data_type} WHERE ctid = $2::text::tid',
+            text,
+            row["place"],
+        )
+    return is_marked
+
+
+def with_address(value: Any) -> Any:
+    """Return JSON of the same shape with the address behind each text."""
+    match value:
+        case str():
+            return f"{value} {KIM}"
+        case list():
+            return [with_address(entry) for entry in value]
+        case dict():
+            return {key: with_address(entry) for key, entry in value.items()}
+    return value
+
+
+async def named_in(pool: Any, address: str) -> set[str]:
+    """Return the columns of the whole database that have the address somewhere."""
+    found = set()
+    for row in await pool.fetch(SCANNED):
+        table, column, kind = row["table"], row["column"], row["data_type"]
+        text = f"encode(\"{column}\", 'escape')" if kind == "bytea" else f'"{column}"::text'
+        if await pool.fetchval(
+            f'SELECT EXISTS (SELECT FROM "{table}" WHERE position(lower($1) IN lower({text})) > 0)', address
+        ):
+            found.add(f"{table}.{column}")
+    return found
+
+
+def files_with(folder: Path, octets: bytes) -> list[Path]:
+    """Return the files of the blob store that have these octets."""
+    return [path for path in folder.rglob("*") if path.is_file() and octets in path.read_bytes()]
+
+
+async def test_nothing_names_a_person_who_was_erased(here: World, tmp_path: Path) -> None:
+    """Columns come from the schema: one that is new is marked and scanned by itself."""
+    team = await here.team("Harbor")
+    await some_of_everything(team)
+    marked = await mark_everywhere(team)
+    assert len(marked) > 55, sorted(marked)
+    before = await named_in(here.pool, KIM)
+    assert before >= NAMED, sorted(NAMED - before)
+    assert files_with(tmp_path, b"Dear Kim")
+    done = await erase(team)
+    assert done["status"] == "completed", done
+    left = await named_in(here.pool, KIM)
+    more, fewer = sorted(left - STAYS.keys()), sorted(STAYS.keys() - left)
+    assert not files_with(tmp_path, b"Dear Kim")
+    assert await faults_of(here) == []
+    assert more == fewer == [], f"named still: {', '.join(more)}; not any more: {', '.join(fewer)}"
+
+
+async def test_an_erased_address_gets_no_mail_and_is_no_contact(here: World) -> None:
+    team, quay = await here.team("Harbor"), await here.team("Quay")
+    for one in (team, quay):
+        await one.post("/contacts", {"email": KIM})
+        await one.send(to=KIM, subject="Before", text="Hello")
+    while await here.turn():
+        pass
+    done = await erase(team)
+    assert (done["status"], done["waiting"]) == ("completed", 0)
+    assert KIM not in json.dumps(done)
+    email_id = await team.send(to=[KIM, "ben@quay.example"], subject="After", text="Hello")
+    alone = await team.send(to=KIM, subject="After", text="Hello")
+    while await here.turn():
+        pass
+    events = (await team.get(f"/emails/{email_id}/events")).json()["data"]
+    assert {(e["recipient"], e["event"]) for e in events if e["recipient"]} >= {
+        (KIM, "suppressed"),
+        ("ben@quay.example", "delivered"),
+    }
+    assert (await team.get(f"/emails/{alone}")).json()["last_event"] == "suppressed"
+    refused = await team.http.post("/contacts", json={"email": KIM.upper()})
+    assert refused.status_code == 422
+    assert "erased" in refused.json()["message"]
+    assert (await quay.get(f"/contacts/{KIM}")).status_code == 200
+    assert (await quay.get(f"/personal-data/erasures/{done['id']}")).status_code == 404
+    assert (await team.get(f"/personal-data/erasures/{KIM}")).json()["id"] == done["id"]
+    await team.http.delete(f"/personal-data/erasures/{done['id']}")
+    assert (await team.http.post("/contacts", json={"email": KIM})).status_code == 201
+
+
+async def test_an_import_skips_who_was_erased(here: World) -> None:
+    team = await here.team("Harbor")
+    await erase(team)
+    upload = await team.http.post(
+        "/contacts/imports",
+        files={"file": ("people.csv", f"email\n{KIM}\nben@quay.example\n".encode(), "text/csv")},
+    )
+    assert upload.status_code in (200, 201, 202), upload.text
+    while await run_jobs(here):
+        pass
+    shown = (await team.get(f"/contacts/imports/{upload.json()['id']}")).json()
+    assert shown["status"] == "completed", shown
+    assert [c["email"] for c in (await team.get("/contacts")).json()["data"]] == ["ben@quay.example"]
+    assert KIM not in json.dumps(shown)
+
+
+async def test_mail_that_is_still_to_go_out_ends(here: World) -> None:
+    team = await here.team("Harbor")
+    alone = await team.send(to=KIM, subject="Soon", text="Hello", scheduled_at="in 2 days")
+    both = await team.send(
+        to=[KIM, "ben@quay.example"], subject="Soon", text="Hello", scheduled_at="in 2 days"
+    )
+    answer = await team.http.post(f"/personal-data/{KIM}/erase")
+    clock_of(here).advance(30)
+    while await run_jobs(here):
+        pass
+    assert (await team.get(f"/emails/{alone}")).json()["last_event"] == "suppressed"
+    shown = (await team.get(f"/personal-data/erasures/{answer.json()['id']}")).json()
+    assert (shown["status"], shown["waiting"]) == ("waiting", 1)
+    clock_of(here).advance(2 * 24 * 3600)
+    while await here.turn():
+        pass
+    assert (await carried_out(team, answer.json()["id"]))["status"] == "completed"
+    assert (await team.get(f"/emails/{both}")).json()["to"] == [ERASED_ADDRESS, "ben@quay.example"]
+    assert await faults_of(here) == []
+
+
+async def test_an_erasure_that_is_interrupted_goes_on(here: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its process ends behind any step: nothing is done twice, and nothing is left."""
+    team = await here.team("Harbor")
+    await team.post("/contacts", {"email": KIM})
+    for number in range(12):
+        await team.send(to=KIM, subject=f"Mail {number}", text="Hello")
+    while await here.turn():
+        pass
+    steps = 0
+
+    async def ends_now_and_then(name: str) -> None:
+        nonlocal steps
+        if name == "personal_data.step":
+            steps += 1
+            if steps % 3 == 0:
+                raise RuntimeError("the process ends")
+
+    monkeypatch.setattr(erasing.faults, "point", ends_now_and_then)
+    monkeypatch.setattr("pillarbox.emails.personal.personal_data.BATCH", 5)
+    done = await erase(team)
+    assert done["status"] == "completed", done
+    assert steps > 10
+    assert not await named_in(here.pool, KIM)
+    counted = await here.pool.fetchval("SELECT count(*) FROM recipients WHERE address = $1", ERASED_ADDRESS)
+    assert counted == 12
+    again = await erase(team)
+    assert (again["id"], again["status"]) == (done["id"], "completed")
+
+
+async def test_the_file_of_a_person_has_what_is_held(here: World) -> None:
+    team, quay = await here.team("Harbor"), await here.team("Quay")
+    await team.post("/contacts", {"email": KIM, "first_name": "Kim"})
+    await team.send(to=KIM, subject="Your invoice", text="Twelve lanterns")
+    await quay.send(to=KIM, subject="Another team's", text="x")
+    await a_received(team)
+    while await here.turn():
+        pass
+    answer = await team.get(f"/personal-data/{KIM}")
+    assert "attachment" in answer.headers["content-disposition"]
+    found = answer.json()
+    assert found["contacts"][0]["first_name"] == "Kim"
+    assert [mail["subject"] for mail in found["emails"]] == ["Your invoice"]
+    assert found["emails"][0]["text"] == "Twelve lanterns"
+    assert "delivered" in [event["kind"] for event in found["emails"][0]["events"]]
+    assert [mail["subject"] for mail in found["received_emails"]] == ["Question"]
+    assert found["requests"]
+    assert "Another team" not in answer.text
+    nobody = (await team.get("/personal-data/nobody@quay.example")).json()
+    assert [name for name, value in nobody.items() if value == []] == [
+        *("contacts", "events", "automation_runs", "inbox_messages", "received_emails", "emails"),
+        *("requests", "suppressions", "acts"),
+    ]
