@@ -10,6 +10,7 @@ import msgspec
 
 from pillarbox.kernel.personal_data import DataSubject, PersonalData, ReadPerson
 from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.wire.instants import iso_style
 
 PIECE: Final = 64 * 1024
 MEDIA: Final = "application/json; charset=utf-8"
@@ -27,7 +28,7 @@ async def person_file(
     db: TeamDb, person: DataSubject, readers: Sequence[tuple[str, ReadPerson]], now: datetime
 ) -> AsyncIterator[bytes]:
     """Yield the file in pieces. Each section is a list, empty where the team holds nothing of the kind."""
-    head = {"object": "personal_data", "email": person.given or person.address, "created_at": now}
+    head = {"object": "personal_data", "email": person.given or person.address, "created_at": iso_style(now)}
     piece = bytearray(_encode(head)[:-1])
     for name, read in readers:
         piece += b"," + _encode(name) + b":["

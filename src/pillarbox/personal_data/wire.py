@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 from uuid import UUID
 
-from msgspec import Struct
+from msgspec import Raw, Struct
 
 from pillarbox.kernel.http.schemas import shown_as
 from pillarbox.kernel.wire.instants import IsoTime, iso_style
@@ -16,7 +15,11 @@ from pillarbox.personal_data.queries import ErasureRow
 ErasureStatus = Annotated[str, shown_as(Literal["in_progress", "waiting", "completed"])]
 
 
-Section = list[dict[str, Any]]
+class PersonalRecord(Struct, kw_only=True):
+    """One thing that is held; what it has depends on its kind."""
+
+
+Section = Annotated[Raw, shown_as(list[PersonalRecord])]
 
 
 class PersonalDataFile(Struct, kw_only=True):
@@ -25,7 +28,7 @@ class PersonalDataFile(Struct, kw_only=True):
 
     object: Literal["personal_data"]
     email: str
-    created_at: datetime
+    created_at: IsoTime
     contacts: Section
     events: Section
     automation_runs: Section
