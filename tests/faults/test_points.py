@@ -83,9 +83,12 @@ BROADCASTING = {
 }
 """Tried in tests/broadcasts/test_deaths.py and test_copy_deaths.py."""
 
-
-FORMS = {"forms.mail_written", "forms.confirmed"}
-"""Tried in tests/forms/test_sign_up_forms.py."""
+AUDIENCE = {
+    *("bulk_act.batch_written", "bulk_act.batch_committed"),
+    *("personal_data.step_written", "personal_data.step_committed"),
+    *("forms.mail_written", "forms.confirmed"),
+}
+"""Tried in test_audience_kills.py."""
 
 EVENTS = {"events.before_commit", "events.after_commit", "events.told"}
 """Tried in tests/events/test_deaths.py and test_distribution.py."""
@@ -112,7 +115,7 @@ def test_every_point_is_tried() -> None:
         | BROADCASTING
         | SENDING
         | EVENTS
-        | FORMS
+        | AUDIENCE
         | AUTOMATIONS
     )
     assert {point.partition("@")[0] for point in KILLED} | elsewhere == set(POINTS)

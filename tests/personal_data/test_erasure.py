@@ -8,16 +8,18 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Final
+from uuid import UUID
 
 import asyncpg
 import pytest
 
-from kit.builders import BUILDERS
+from kit.builders import BUILDERS, a_broadcast_with_a_plan
 from kit.hostile_rows import COLUMNS, OUR_TABLES
 from kit.manual_world import clock_of, manual_world, run_jobs
 from kit.webhooks import hook
 from kit.world import Team, World
 from pillarbox.application import SLICES
+from pillarbox.contacts.imports.uploads import ImportUploads
 from pillarbox.kernel.personal_data import ERASED_ADDRESS, DataSubject
 from pillarbox.mail.smtp.intake import ReceivedText
 from pillarbox.personal_data import erasing
@@ -32,6 +34,15 @@ TEAM: Final = "people of the team, whose accounts end in their own way"
 FILES_OF_TEAM: Final = "a file that the team has not sent yet"
 STAYS: Final[dict[str, str]] = {
     **dict.fromkeys(("broadcasts.html", "broadcasts.sender", "broadcasts.subject"), OWN_TEXTS),
+    **dict.fromkeys(
+        tuple(f"broadcast_variants.{name}" for name in ("html", "preview_text", "subject", "text")), OWN_TEXTS
+    ),
+    **dict.fromkeys(("automation_runs.event_name", "broadcast_plans.plan"), OWN_THINGS),
+    **dict.fromkeys(("forms.name", "forms.settings", "form_sign_ups.consent_text"), OWN_TEXTS),
+    **dict.fromkeys(
+        tuple(f"form_sign_ups.{name}" for name in ("client", "email", "network")), "another one signed up"
+    ),
+    **dict.fromkeys(("oauth_grants.client", "oauth_grants.client_id"), "a program of the team's people"),
     **dict.fromkeys(
         ("template_versions.html", "template_versions.text", "template_versions.subject"), OWN_TEXTS
     ),
@@ -58,7 +69,15 @@ STAYS: Final[dict[str, str]] = {
         ),
         OWN_THINGS,
     ),
-    **dict.fromkeys(("audit_entries.actor", "audit_entries.user_agent", "team_members.email"), TEAM),
+    **dict.fromkeys(
+        (
+            "audit_entries.actor",
+            "audit_entries.user_agent",
+            "contact_imports.created_by",
+            "team_members.email",
+        ),
+        TEAM,
+    ),
     **dict.fromkeys(
         ("inbox_draft_attachments.content_type", "inbox_draft_attachments.filename"), FILES_OF_TEAM
     ),
@@ -68,12 +87,22 @@ STAYS: Final[dict[str, str]] = {
 }
 """Columns that may name the person after the erasure, each with its reason."""
 
+NO_ROWS: Final = frozenset(
+    {
+        *("automation_triggers", "deliveries", "events", "paused", "webhook_deliveries", "webhook_outcomes"),
+        *("erasures", "images", "inbox_agents", "person_sessions", "provider_days", "received_attachments"),
+        "team_invitations",
+    }
+)
+"""Tables without a row before: work that is done, what belongs to people of the team, and what names nobody."""
+
 NAMED: Final = frozenset(
     """
     contacts.address recipients.address recipients.mailbox emails.to_list emails.subject contents.text
     contents.html timeline.detail logs.request_body logs.endpoint attachments.filename audit_entries.target
     webhook_events.payload webhook_attempts.response inbox_messages.sender received_emails.sender
-    received_sources.data captured.recipients inbox_drafts.subject
+    received_sources.data form_sign_ups.address contact_imports.preview contact_imports.file_name
+    contact_bulk_acts.search captured.recipients inbox_drafts.subject
     """.split()  # noqa: SIM905 (prose reads better as prose)
 )
 """Columns that name the person before, whatever else does."""
@@ -133,7 +162,8 @@ async def test_an_address_is_found_whole(here: World, text: str, is_found: bool)
 
 MADE: Final = (  # noqa: SIM905 (prose reads better as prose)
     "email_id attachment_id webhook_id event topic_id segment_id template contact contact_property_id "
-    "broadcast_id inbox thread_id draft_id automation_id api_key_id domain_id identifier"
+    "broadcast_id inbox thread_id draft_id automation_id run_id api_key_id domain_id identifier suppression "
+    "form_id import_id bulk_act_id oauth_grant_id"
 ).split()
 
 OURS: Final = frozenset(
@@ -164,14 +194,18 @@ async def some_of_everything(team: Team) -> None:
     """Make something of each kind, and what is natural for a person: a contact, mail to it and from it."""
     made: dict[str, str] = {}
     for name in MADE:
-        if name in BUILDERS:
-            made[name] = await BUILDERS[name](team, made)
+        made[name] = await BUILDERS[name](team, made)
+    await a_broadcast_with_a_plan(team, {})
     await hook(team, "contact.created", "email.delivered")
     await team.post("/contacts", {"email": KIM, "first_name": "Kim"})
     await team.send(to=f"Kim O'Hara <{KIM}>", subject="To Kim", text=f"Dear {KIM}", attachments=FILES)
     await team.send(to=[KIM, "ben@quay.example"], cc=["ann@quay.example"], subject="Both", text=f"{KIM}, Ben")
     await team.send(to="ben@quay.example", subject=f"About {KIM}", text=f"{KIM} wrote.", reply_to=KIM)
     await a_received(team)
+    await signs_up(team, made["form_id"])
+    await uploaded(team)
+    await team.post("/contacts/bulk-acts", {"action": "unsubscribe", "search": KIM})
+    await kept_of_contact(team)
     await team.post("/suppressions", {"email": KIM})
     await team.http.delete(f"/suppressions/{KIM}")
     await team.http.post(f"/emails/{made['email_id']}/cancel")
@@ -180,6 +214,58 @@ async def some_of_everything(team: Team) -> None:
     detail = '{"host": "mx.quay.example", "reply": "250 ok"}'
     await team.world.pool.execute("UPDATE timeline SET detail = $1 WHERE kind = 'delivered'", detail)
     await team.world.pool.execute("DELETE FROM webhook_deliveries")
+
+
+async def signs_up(team: Team, form_id: str) -> None:
+    """Let the person fill in a form. Their link waits."""
+    form = (await team.get(f"/forms/{form_id}")).json()
+    answer = await team.world.client(None).post(form["url"], data={"email": KIM})
+    assert answer.status_code == 200, answer.text
+
+
+async def uploaded(team: Team) -> None:
+    """Bring a file with the person, whose columns nobody has mapped yet."""
+
+    async def pieces() -> AsyncIterator[bytes]:
+        yield f"email,first_name\n{KIM},Kim\n".encode()
+
+    await team.world.app.need(ImportUploads).take(team.db, pieces(), f"{KIM}.csv", "ada@harbor.example")
+
+
+OF_CONTACT: Final = """
+    SELECT c.table_name
+      FROM information_schema.columns AS c
+      JOIN information_schema.tables USING (table_schema, table_name)
+     WHERE c.table_schema = 'public' AND table_type = 'BASE TABLE' AND c.column_name = 'contact_id'
+"""
+KEPT_OF_CONTACT: Final = """
+    WITH engagement AS (
+        INSERT INTO contact_engagement (team_id, contact_id, opened_at) VALUES ($1, $2, now())
+    )
+    INSERT INTO contact_events (team_id, name, contact_id, first_at, last_at, occurrences)
+    VALUES ($1, 'order.placed', $2, now(), now(), 1)
+"""
+
+
+async def contact_of(team: Team) -> UUID:
+    """Return the id of the person's contact."""
+    return UUID((await team.get(f"/contacts/{KIM}")).json()["id"])
+
+
+async def kept_of_contact(team: Team) -> None:
+    """Write what jobs find out about the contact."""
+    await team.world.pool.execute(KEPT_OF_CONTACT, team.id, await contact_of(team))
+
+
+async def tables_with(pool: Any, contact_id: UUID) -> set[str]:
+    """Return the tables with a row of a contact."""
+    return {
+        row["table_name"]
+        for row in await pool.fetch(OF_CONTACT)
+        if await pool.fetchval(
+            f'SELECT EXISTS (SELECT FROM "{row["table_name"]}" WHERE contact_id = $1)', contact_id
+        )
+    }
 
 
 LARGE: Final = b64encode(b"Dear Kim\n" * 40_000).decode()
@@ -271,6 +357,17 @@ def with_address(value: Any) -> Any:
     return value
 
 
+async def empty_tables(team: Team) -> set[str]:
+    """Return the tables with columns that could name a person, and no row of the team."""
+    rows = await team.world.pool.fetch(COLUMNS)
+    tables = {row["table"] for row in rows if row["is_of_team"] and row["column"] not in OURS}
+    return {
+        table
+        for table in tables - OUR_TABLES
+        if not await team.world.pool.fetchval(f'SELECT count(*) FROM "{table}" WHERE team_id = $1', team.id)
+    }
+
+
 async def named_in(pool: Any, address: str) -> set[str]:
     """Return the columns of the whole database that have the address somewhere."""
     found = set()
@@ -293,6 +390,9 @@ async def test_nothing_names_a_person_who_was_erased(here: World, tmp_path: Path
     """Columns come from the schema: one that is new is marked and scanned by itself."""
     team = await here.team("Harbor")
     await some_of_everything(team)
+    assert await empty_tables(team) == NO_ROWS
+    contact_id = await contact_of(team)
+    assert await tables_with(here.pool, contact_id) >= {"contact_engagement", "contact_events"}
     marked = await mark_everywhere(team)
     assert len(marked) > 55, sorted(marked)
     before = await named_in(here.pool, KIM)
@@ -301,6 +401,7 @@ async def test_nothing_names_a_person_who_was_erased(here: World, tmp_path: Path
     done = await erase(team)
     assert done["status"] == "completed", done
     left = await named_in(here.pool, KIM)
+    assert await tables_with(here.pool, contact_id) == set()
     more, fewer = sorted(left - STAYS.keys()), sorted(STAYS.keys() - left)
     assert not files_with(tmp_path, b"Dear Kim")
     assert await faults_of(here) == []
@@ -386,7 +487,7 @@ async def test_an_erasure_that_is_interrupted_goes_on(here: World, monkeypatch: 
 
     async def ends_now_and_then(name: str) -> None:
         nonlocal steps
-        if name == "personal_data.step":
+        if name == "personal_data.step_committed":
             steps += 1
             if steps % 3 == 0:
                 raise RuntimeError("the process ends")
@@ -423,6 +524,14 @@ async def test_the_file_of_a_person_has_what_is_held(here: World) -> None:
     assert "Another team" not in answer.text
     nobody = (await team.get("/personal-data/nobody@quay.example")).json()
     assert [name for name, value in nobody.items() if value == []] == [
-        *("contacts", "events", "automation_runs", "inbox_messages", "received_emails", "emails"),
+        *(
+            "contacts",
+            "form_sign_ups",
+            "events",
+            "automation_runs",
+            "inbox_messages",
+            "received_emails",
+            "emails",
+        ),
         *("requests", "suppressions", "acts"),
     ]

@@ -147,7 +147,17 @@ SMALL = 60
 
 SHAPE = {
     *("__init__", "collectors", "commands", "event_data", "invariants", "jobs", "manifest", "misdated"),
-    *("plugin", "prometheus", "removal", "restored", "retention", "routes", "settings", "wire"),
+    *(
+        "personal_data",
+        "plugin",
+        "prometheus",
+        "removal",
+        "restored",
+        "retention",
+        "routes",
+        "settings",
+        "wire",
+    ),
 }
 """Names that have their place in each slice, however small they are."""
 

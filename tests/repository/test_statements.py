@@ -87,6 +87,8 @@ NOT_PREPARED = {
     "contacts.LOCK": "as above",
     "contacts.SKIP": "as above",
     "contacts.UPSERT": "as above",
+    "contacts.staged_addresses": "as above",
+    "contacts.unstage": "as above",
     "demo.remove": "the table is named at run time, from the catalogue",
     "emails.DELETE_NAMED": "uses a temporary table of its session",
     "emails.delete_named": "as above",

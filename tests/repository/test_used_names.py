@@ -15,7 +15,6 @@ from kit.sources import text_of, tree_of
 SOURCE = Path(__file__).parents[2] / "src" / "pillarbox"
 
 SEAMS = {
-    "forms.personal_data.sign_ups_of": "the export and the erasure of a person, which stand above forms",
     "kernel.settings.page.settings_page": "script/docs writes the page of settings",
     "kernel.work.retention_page.retention_page": "script/docs writes the page of retention",
 }

@@ -1,5 +1,4 @@
-"""Personal data in contacts: the contact with all that belongs to it, and rows of imports that
-failed."""
+"""Personal data in contacts: the contact with all that belongs to it, imports, and acts on many contacts."""
 
 from __future__ import annotations
 
@@ -40,6 +39,18 @@ async def erase_errors(db: TeamDb, person: DataSubject, _: str, __: datetime) ->
     return ErasedRows(None, await personal_queries.erase_errors(db, person.found_by, ERASED_ADDRESS))
 
 
+async def erase_imports(db: TeamDb, person: DataSubject, _: str, __: datetime) -> ErasedRows:
+    """Replace the address in the first rows, names and notes of files. A file that nobody has mapped stays
+    until its time is over; its import skips the person."""
+    return ErasedRows(None, await personal_queries.erase_imports(db, person.found_by, ERASED_ADDRESS))
+
+
+async def erase_bulk_acts(db: TeamDb, person: DataSubject, _: str, __: datetime) -> ErasedRows:
+    """Replace the address in searches and conditions of acts that ended; those that go on need theirs."""
+    erased = await personal_queries.erase_bulk_acts(db, person.found_by, ERASED_ADDRESS)
+    return ErasedRows(None, erased, waiting=await personal_queries.bulk_acts_under_way(db, person.found_by))
+
+
 async def read(db: TeamDb, person: DataSubject) -> AsyncIterator[dict[str, Any]]:
     """Yield the contact of the address, if there is one."""
     contact_id = await queries.id_of(db, person.address)
@@ -71,4 +82,6 @@ async def read(db: TeamDb, person: DataSubject) -> AsyncIterator[dict[str, Any]]
 PERSONAL_DATA: Final = [
     PersonalData(name="contacts", order=10, eraser=contact_eraser, read=read),
     PersonalData(name="import_errors", order=11, eraser=lambda _: erase_errors),
+    PersonalData(name="imports", order=13, eraser=lambda _: erase_imports),
+    PersonalData(name="bulk_acts", order=14, eraser=lambda _: erase_bulk_acts),
 ]

@@ -29,6 +29,7 @@ from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.process import faults
 from pillarbox.kernel.wire.email_address import email_address
+from pillarbox.suppressions.erased_addresses import AddressErased
 
 
 class ConfirmationState(Enum):
@@ -69,7 +70,11 @@ class Confirmations:
             found = await self._found(db, link, await sign_up_queries.lock(db, link.sign_up_id))
             if found is None or found.state is not ConfirmationState.WAITING:
                 return found
-            contact_id = await self._add(db, found)
+            try:
+                contact_id = await self._add(db, found)
+            except AddressErased:
+                # Their erasure is under way, and takes the sign-up with it.
+                return None
             await sign_up_queries.confirm(db, link.sign_up_id, contact_id, client, self.clock.now())
             await queries.add_confirmed(db, found.form.id)
             await faults.point("forms.confirmed")

@@ -1,32 +1,37 @@
-"""The sign-ups of one address: for the page, the export and the erasure of a person."""
+"""Personal data in forms: sign-ups of the address, with what was typed and the consents."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import AsyncIterator
+from datetime import datetime
+from typing import Any, Final
 
-from pillarbox.forms import sign_up_queries
+import msgspec
+
+from pillarbox.forms import sign_up_queries as queries
+from pillarbox.kernel.personal_data import DataSubject, ErasedRows, PersonalData
 from pillarbox.kernel.postgres.database import TeamDb
-from pillarbox.kernel.wire.instants import iso_style
 
 
-async def sign_ups_of(db: TeamDb, address: str) -> list[dict[str, Any]]:
-    """Return the sign-ups of a compared address with their consents, the newest first."""
-    return [
-        {
-            "id": str(row.id),
-            "form_id": str(row.form_id),
+async def erase(db: TeamDb, person: DataSubject, _: str, __: datetime) -> ErasedRows:
+    """Remove the sign-ups of the address; a link that waits leads nowhere from then on."""
+    return ErasedRows(None, await queries.erase(db, person.address))
+
+
+async def read(db: TeamDb, person: DataSubject) -> AsyncIterator[dict[str, Any]]:
+    """Yield the sign-ups of the address, the newest first."""
+    for row in await queries.of_address(db, person.address):
+        yield {
+            "id": row.id,
+            "form_id": row.form_id,
             "email": row.email,
-            "content": row.content,
+            "content": msgspec.json.decode(row.content),
             "consent_text": row.consent_text,
-            "requested_at": iso_style(row.requested_at),
+            "requested_at": row.requested_at,
             "requested_from": row.client,
-            "confirmed_at": None if row.confirmed_at is None else iso_style(row.confirmed_at),
+            "confirmed_at": row.confirmed_at,
             "confirmed_from": row.confirmed_client,
         }
-        for row in await sign_up_queries.of_address(db, address)
-    ]
 
 
-async def erase(db: TeamDb, address: str) -> int:
-    """Remove all that forms hold of a compared address; return how many sign-ups there were."""
-    return await sign_up_queries.erase(db, address)
+PERSONAL_DATA: Final = [PersonalData(name="form_sign_ups", order=12, eraser=lambda _: erase, read=read)]

@@ -8,6 +8,7 @@ from pillarbox.emails.requests.templating import TemplateRendering
 from pillarbox.forms import public_routes, routes
 from pillarbox.forms.changes import FormChanges
 from pillarbox.forms.confirming import Confirmations
+from pillarbox.forms.personal_data import PERSONAL_DATA
 from pillarbox.forms.retention import KEPT, SignUpRetention
 from pillarbox.forms.sign_up_pages import SignUpPages
 from pillarbox.forms.submissions import Submissions
@@ -15,6 +16,7 @@ from pillarbox.forms.views import ShownCounts
 from pillarbox.kernel.http.routing import collect
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.slices import Container, Retention, RetentionItem, Slice
+from pillarbox.suppressions.erased_addresses import ErasedAddresses
 
 
 def _submissions(kit: Container) -> Submissions:
@@ -24,6 +26,7 @@ def _submissions(kit: Container) -> Submissions:
         accept=kit.need(Accept),
         templating=kit.need(TemplateRendering),
         pages=kit.need(SignUpPages),
+        erased=kit.need(ErasedAddresses),
     )
 
 
@@ -45,4 +48,5 @@ SLICE = Slice(
             lambda kit: kit.need(SignUpRetention).periodic(),
         )
     ],
+    personal_data=PERSONAL_DATA,
 )

@@ -39,6 +39,7 @@ from pillarbox.kernel.process import faults
 from pillarbox.kernel.security.authentication import Caller, Permission
 from pillarbox.kernel.wire.email_address import EmailAddress, NotAnAddress, email_address
 from pillarbox.kernel.wire.problems import Problem
+from pillarbox.suppressions.erased_addresses import ErasedAddresses
 from pillarbox.templates.published import published
 
 log = get("forms")
@@ -66,10 +67,11 @@ class FieldFault(Enum):
 
 
 class SubmissionOutcome(Enum):
-    """The end of a submission; the first three look the same to the visitor."""
+    """The end of a submission; the first four look the same to the visitor."""
 
     SENT = "sent"
     RECENT = "recent"
+    ERASED = "erased"
     TRAPPED = "trapped"
     TOO_MANY = "too_many"
     UNAVAILABLE = "unavailable"
@@ -182,6 +184,7 @@ class Submissions:
     accept: Accept
     templating: TemplateRendering
     pages: SignUpPages
+    erased: ErasedAddresses
 
     async def take(
         self,
@@ -248,6 +251,8 @@ class Submissions:
         await sign_up_queries.hold_address(db, address)
         if await sign_up_queries.has_recent(db, address, now - ADDRESS_GAP):
             return SubmissionOutcome.RECENT
+        if await self.erased.among(db.source, db.team_id, [address]):
+            return SubmissionOutcome.ERASED
         return None
 
     async def _email(

@@ -96,7 +96,7 @@ class Erasures:
             return JobFinished()
         person = DataSubject.of(row.address, row.given, row.contact_id)
         while await self._step(db, job.subject_id, person):
-            await faults.point("personal_data.step")
+            await faults.point("personal_data.step_committed")
         row = await queries.by_id(db, job.subject_id)
         if row is None or row.completed_at is not None:
             return JobFinished()
@@ -126,6 +126,7 @@ class Erasures:
                 row = await queries.by_id(held, erasure_id)
                 if row is not None and not row.waiting:
                     await queries.end(held, erasure_id, now)
+            await faults.point("personal_data.step_written")
         await self._forget(rows.blobs)
         await asyncio.sleep(time.monotonic() - started)
         return following.part != "done"

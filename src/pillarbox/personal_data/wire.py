@@ -30,6 +30,7 @@ class PersonalDataFile(Struct, kw_only=True):
     email: str
     created_at: IsoTime
     contacts: Section
+    form_sign_ups: Section
     events: Section
     automation_runs: Section
     inbox_messages: Section

@@ -30,7 +30,7 @@ from pillarbox.receiving.inbox_mail.messages import InboxMail
 from pillarbox.receiving.inbox_mail.originals import InboxOriginals
 from pillarbox.receiving.invariants import INVARIANTS
 from pillarbox.receiving.judging import Judge
-from pillarbox.receiving.personal_data import PERSONAL_DATA
+from pillarbox.receiving.personal.personal_data import PERSONAL_DATA
 from pillarbox.receiving.reading import MessageReader
 from pillarbox.receiving.receive import REMEMBERED, MessageReceiver, ReceivingRules
 from pillarbox.receiving.reports.return_path import ReturnPath

@@ -41,7 +41,7 @@ from pillarbox.webhooks.listening.listener import REMOVE_AFTER, listener_periodi
 from pillarbox.webhooks.listening.subscriptions import SubscriptionWake
 from pillarbox.webhooks.log import DeliveryLog
 from pillarbox.webhooks.notices import Notices, SendToTeam
-from pillarbox.webhooks.personal_data import PERSONAL_DATA
+from pillarbox.webhooks.personal.personal_data import PERSONAL_DATA
 from pillarbox.webhooks.publish import Publisher
 from pillarbox.webhooks.queries import WEBHOOK_SECRETS
 from pillarbox.webhooks.retention import WebhookRetention

@@ -18,6 +18,7 @@ from pillarbox.contacts.store import Contacts
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.postgres.database import RETRIED, TeamDb
+from pillarbox.kernel.process import faults
 from pillarbox.kernel.wire.problems import NotFound
 from pillarbox.kernel.work import job_queries
 from pillarbox.kernel.work.collectors import in_batches
@@ -102,6 +103,8 @@ class BulkActJobs:
                     return False
                 changed += changed_one
             await queries.advance(inside, running.id, chosen[-1].id, len(chosen), changed)
+            await faults.point("bulk_act.batch_written")
+        await faults.point("bulk_act.batch_committed")
         return True
 
     async def _next(self, db: TeamDb, running: RunningBulkAct) -> Sequence[ChosenContact]:

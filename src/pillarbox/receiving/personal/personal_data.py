@@ -16,8 +16,8 @@ import msgspec
 
 from pillarbox.kernel.personal_data import BATCH, DataSubject, ErasedRows, PersonalData, id_at, place_of
 from pillarbox.kernel.postgres.database import TeamDb
-from pillarbox.receiving import personal_queries as queries
 from pillarbox.receiving import retention_queries
+from pillarbox.receiving.personal import personal_queries as queries
 
 
 async def erase(db: TeamDb, person: DataSubject, place: str, _: datetime) -> ErasedRows:

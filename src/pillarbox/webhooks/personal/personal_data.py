@@ -12,7 +12,7 @@ from typing import Final
 
 from pillarbox.kernel.personal_data import BATCH, ERASED_ADDRESS, DataSubject, ErasedRows, PersonalData, id_at
 from pillarbox.kernel.postgres.database import TeamDb
-from pillarbox.webhooks import personal_queries as queries
+from pillarbox.webhooks.personal import personal_queries as queries
 
 
 async def erase_events(db: TeamDb, person: DataSubject, place: str, _: datetime) -> ErasedRows:
