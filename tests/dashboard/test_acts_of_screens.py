@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from html import unescape
 from typing import Any, Final
 from uuid import uuid4
 
@@ -19,11 +20,15 @@ from pillarbox.kernel.http.routing import Route
 
 ONE_EMAIL: Final = "/dashboard/emails/{email_id}/"
 HTML: Final = "<p>Twelve lanterns.</p>"
+CONDITIONS: Final = "/dashboard/segments/{segment_id}/conditions"
 FIELDS: Final[dict[str, dict[str, Any]]] = {
     "/team/name": {"name": "Quay"},
     "/team/members/{member_id}/role": {"role": "viewer"},
     "/team/invitations": {"email": "x@quay.example", "role": "viewer"},
     "/team/keys": {"name": "printer", "permission": "full_access"},
+    CONDITIONS: {
+        "conditions": '{"type": "rule", "field": "contact.unsubscribed", "operator": "eq", "value": false}'
+    },
     "/dashboard/unsubscribe-page": {"button_color": "#123456"},
     "/dashboard/installation/queue/pause": {"domain": "quay.example"},
     "/dashboard/installation/queue/resume": {"domain": "quay.example"},
@@ -192,6 +197,9 @@ async def test_each_form_leaves_a_line_with_the_one_who_sent_it(pillarbox: World
     if route.path.startswith(ONE_EMAIL):
         path = route.path.format(email_id=fields["id"])
     fields = {**fields, **await typed_name(team, route, path)}
+    if route.path == CONDITIONS:
+        drawn = (await browser.get(path)).text
+        fields["before"] = unescape(drawn.partition('name="before" value="')[2].partition('"')[0])
     await browser.get("/account")
     if before := FIRST.get(route.path):
         await browser.post(path.replace(route.path.rpartition("/")[2], before.rpartition("/")[2]), **fields)

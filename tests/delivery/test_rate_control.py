@@ -6,7 +6,15 @@ from uuid import UUID
 
 from kit.waiting_items import waiting_item
 from pillarbox.delivery.items import Item
-from pillarbox.delivery.rate_control import BREAK_AFTER, BREAK_SECONDS, RateControl, SiteLimits, SiteSignal
+from pillarbox.delivery.rate_control import (
+    BREAK_AFTER,
+    BREAK_SECONDS,
+    CROWDED_PAUSE,
+    GROW_AFTER,
+    RateControl,
+    SiteLimits,
+    SiteSignal,
+)
 from pillarbox.delivery.site_scheduler import Site, SiteScheduler
 
 SMALL = SiteLimits(2, 10)
@@ -50,6 +58,19 @@ def test_ten_failures_in_a_row_close_a_site_for_a_minute_then_one_mail_probes_it
     control.begin(60.0)
     assert control.end(SiteSignal.UNREACHABLE, 61.0)
     assert control.opens_at() == 61.0 + BREAK_SECONDS
+
+
+def test_a_process_without_descriptors_closes_no_site() -> None:
+    """It opens fewer connections, waits a moment, and grows again: the site is not the one that failed."""
+    control = RateControl(SMALL)
+    for _ in range(2 * BREAK_AFTER):
+        control.begin(0.0)
+        assert not control.end(SiteSignal.STARVED, 0.0)
+    assert (control.slots, control.opens_at()) == (1, CROWDED_PAUSE)
+    for second in range(4 * GROW_AFTER):
+        control.begin(10.0 + second)
+        control.end(SiteSignal.CLEAN, 10.0 + second)
+    assert control.slots > 1
 
 
 def test_one_success_between_failures_keeps_the_site_open() -> None:

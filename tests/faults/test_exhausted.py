@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import os
 import resource
 import socket
 import time
@@ -31,6 +32,8 @@ from kit.manual_world import manual_world
 from kit.process import KEY, connected, ended, first_team, reconciled, served, settled, worker_processes
 from kit.remote_servers import RemoteServers, remote_servers
 from kit.world import Team, mail
+from pillarbox.mail.smtp.client import SmtpConnection
+from pillarbox.mail.smtp.opening import ConnectFailed
 
 PATIENCE = 30.0
 CONNECTIONS = 20
@@ -227,6 +230,29 @@ async def test_a_process_without_free_descriptors_loses_no_mail(database_url: st
         found = await compared(database_url, tmp_path / "ledger", far)
         found.assert_sound()
         assert (found.accepted, found.arrived) == (80, 80)
+        async with connected(database_url) as conn:
+            replies = await conn.fetch("SELECT detail FROM timeline WHERE detail::text LIKE '%open files%'")
+        assert all("this machine" in row["detail"] for row in replies), replies[0]
+
+
+async def test_a_session_without_a_descriptor_is_no_fault_of_the_host() -> None:
+    """OUT-11: nothing is learned about a server to which this process can open no connection."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    free = os.dup(0)
+    os.close(free)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (free, hard))
+    try:
+        failed = await SmtpConnection.open(
+            ("127.0.0.1", 9), server_name="localhost", hello="mx.harbor.example"
+        )
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert isinstance(failed, ConnectFailed)
+    assert failed.is_ours
+    assert (failed.reply.enhanced, failed.reply.text) == (
+        "4.3.0",
+        "this machine could open no connection: Too many open files",
+    )
 
 
 # The database ---------------------------------------------------------------------------------------

@@ -94,7 +94,7 @@ NO_ROWS: Final = frozenset(
         "team_invitations",
     }
 )
-"""Tables without a row before: work that is done, what belongs to people of the team, and what names nobody."""
+"""Tables without a row before: work that is done, what is of people of the team, and what names nobody."""
 
 NAMED: Final = frozenset(
     """

@@ -20,6 +20,7 @@ class SiteSignal(Enum):
     SLOW = "the site asks for fewer mails at a time"
     CROWDED = "the site asks for fewer connections"
     UNREACHABLE = "no connection could be had"
+    STARVED = "this process could open no connection, whatever the site would say"
     HELD = "the relay refuses us, not a mail"
 
 
@@ -125,6 +126,9 @@ class RateControl:
         elif signal is SiteSignal.CROWDED:
             self.slots = max(1, min(self.slots, self.running + 1) // 2)
             self._hold(now)
+            self.next_start = max(self.next_start, now + CROWDED_PAUSE)
+        elif signal is SiteSignal.STARVED:
+            self.slots = max(1, min(self.slots, self.running + 1) // 2)
             self.next_start = max(self.next_start, now + CROWDED_PAUSE)
         elif signal is SiteSignal.UNREACHABLE:
             return self._fail(now)

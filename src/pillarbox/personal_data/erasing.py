@@ -95,7 +95,7 @@ class Erasures:
         if row is None or row.address is None:
             return JobFinished()
         person = DataSubject.of(row.address, row.given, row.contact_id)
-        while await self._step(db, job.subject_id, person):
+        while await self._step(db, job, person):
             await faults.point("personal_data.step_committed")
         row = await queries.by_id(db, job.subject_id)
         if row is None or row.completed_at is not None:
@@ -104,13 +104,13 @@ class Erasures:
         pause = AGAIN_AFTER[min(job.tries, len(AGAIN_AFTER) - 1)]
         return JobPostponed(self._clock.now() + pause, f"mail_under_way: {row.waiting}")
 
-    async def _step(self, db: TeamDb, erasure_id: UUID, person: DataSubject) -> bool:
+    async def _step(self, db: TeamDb, job: Job, person: DataSubject) -> bool:
         """Do the next step; False behind the last one. Rests as long as the step took, so that the database
         is at most half busy with it."""
-        started = time.monotonic()
+        started, erasure_id = time.monotonic(), job.subject_id
         async with db.transaction() as held:
             at = await queries.hold(held, erasure_id)
-            if at is None:
+            if at is None or not await job_queries.go_on(held, job.id, job.attempt):
                 return False
             names = [part.name for part in self._parts]
             index = names.index(at.part) if at.part in names else 0

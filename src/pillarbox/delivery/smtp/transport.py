@@ -300,7 +300,9 @@ class SmtpTransport:
             attempt.held, attempt.signal = fault, SiteSignal.HELD
             return
         verdict = classify(failed.reply, failed.stage)
-        if failed.stage is SmtpStage.CONNECT:
+        if failed.is_ours:
+            attempt.signal = SiteSignal.STARVED
+        elif failed.stage is SmtpStage.CONNECT:
             attempt.signal = SiteSignal.UNREACHABLE
         elif verdict.slow_down or failed.stage is SmtpStage.BANNER:
             attempt.signal = SiteSignal.CROWDED

@@ -8,6 +8,7 @@ that are owed, so an answer that nobody asked for can never be taken for the ans
 from __future__ import annotations
 
 import asyncio
+import errno
 import math
 import ssl
 from collections import deque
@@ -16,6 +17,9 @@ from typing import cast
 
 from pillarbox.mail.smtp.reply import ReplyReader, SmtpReply, our_reply
 from pillarbox.mail.smtp.tls import TlsInfo, info_of
+
+OUT_OF_RESOURCES = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM))
+"""Errors of a socket that say that this machine, or this process, can open no more of them right now."""
 
 FLUSH_INTERVAL = 0.002
 """Seconds between two looks at a buffer below TLS that is to be empty."""

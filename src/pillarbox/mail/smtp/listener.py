@@ -4,7 +4,6 @@ process."""
 from __future__ import annotations
 
 import asyncio
-import errno
 import ssl
 import sys
 from collections import deque
@@ -16,6 +15,7 @@ from typing import Any, Protocol
 
 from pillarbox.mail.smtp import answers as say
 from pillarbox.mail.smtp.answers import SessionReply
+from pillarbox.mail.smtp.connection import OUT_OF_RESOURCES
 from pillarbox.mail.smtp.conversation import Conversation, SessionTimeouts
 from pillarbox.mail.smtp.session import SessionHandler, SmtpSession
 
@@ -65,9 +65,6 @@ then whoever comes behind four hundred others waits for four hundred turns."""
 
 WAITING = slice(24, 28)
 """Of a listening socket's TCP_INFO: how many connections wait to be accepted (`tcpi_unacked`)."""
-
-OUT_OF_RESOURCES = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM))
-"""Why no connection can be accepted right now; any other trouble is that of one client."""
 
 GREETING_BATCH = 0.002
 """Seconds that a greeting may be late, so that those of several sessions need one timer."""
@@ -211,6 +208,7 @@ class SmtpListener:
                 try:
                     connection, peer = await loop.sock_accept(listener)
                 except OSError as trouble:
+                    # Any other trouble is that of one client.
                     if trouble.errno in OUT_OF_RESOURCES:
                         await asyncio.sleep(self.timeouts.slow)
                 else:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import errno
 import ipaddress
 import re
 import socket
@@ -16,7 +17,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from pillarbox.mail.smtp.connection import Timeouts, Wire
+from pillarbox.mail.smtp.connection import OUT_OF_RESOURCES, Timeouts, Wire
 from pillarbox.mail.smtp.reply import SmtpReply, SmtpStage, our_reply
 from pillarbox.mail.smtp.tls import TlsInfo, TlsMode, context_for
 
@@ -35,6 +36,8 @@ class ConnectFailed:
     address: str
     stage: SmtpStage
     reply: SmtpReply
+    is_ours: bool = False
+    """Whether this process lacked a descriptor, a port or memory: nothing was learned about the server."""
 
     @property
     def reason(self) -> str:
@@ -74,9 +77,10 @@ class OpenedSession:
 
 
 class _OpeningStopped(Exception):  # noqa: N818 - it carries a value out of nested steps and never leaves this file
-    def __init__(self, stage: SmtpStage, reply: SmtpReply) -> None:
+    def __init__(self, stage: SmtpStage, reply: SmtpReply, *, is_ours: bool = False) -> None:
         self.stage = stage
         self.reply = reply
+        self.is_ours = is_ours
 
 
 async def tcp_connect(protocol: asyncio.Protocol, host: str, port: int) -> None:
@@ -110,7 +114,9 @@ class SessionOpening:
                 wire.write(b"QUIT\r\n", answers=1)
                 wire.close()
             wire.end("the session was given up")
-            return ConnectFailed(self.server_name, self.address[0], stopped.stage, stopped.reply)
+            return ConnectFailed(
+                self.server_name, self.address[0], stopped.stage, stopped.reply, is_ours=stopped.is_ours
+            )
         except BaseException:
             wire.end("the session was given up")
             raise
@@ -145,6 +151,12 @@ class SessionOpening:
             reason = f"the host name has no address: {error.strerror}"
             raise _OpeningStopped(SmtpStage.CONNECT, our_reply(421, "4.4.3", reason)) from None
         except OSError as error:
+            if _is_ours(error, host):
+                # A fault of this machine is no matter of the host (RFC 3463, 3.4).
+                reason = f"this machine could open no connection: {error.strerror}"
+                raise _OpeningStopped(
+                    SmtpStage.CONNECT, our_reply(421, "4.3.0", reason), is_ours=True
+                ) from None
             raise _OpeningStopped(
                 SmtpStage.CONNECT, our_reply(421, "4.4.1", _connect_reason(error))
             ) from None
@@ -228,6 +240,12 @@ def _is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def _is_ours(error: OSError, host: str) -> bool:
+    """Return whether this machine is the one that lacks something. No IPv4 address is free where no port is;
+    for IPv6 the same error says that the machine does not speak it."""
+    return error.errno in OUT_OF_RESOURCES or (error.errno == errno.EADDRNOTAVAIL and ":" not in host)
 
 
 def _connect_reason(error: OSError) -> str:

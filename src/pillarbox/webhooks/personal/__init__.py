@@ -1,1 +1,1 @@
-"""What the slice holds about one person. Begin with `personal_data.py`."""
+"""Personal data in webhooks, erased. Begin with `personal_data.py`."""
