@@ -15,7 +15,6 @@ import pytest
 
 from kit.manual_world import clock_of, manual_world
 from kit.world import Team, World
-from pillarbox.forms import personal_data
 from pillarbox.forms.form_links import confirmation_of, form_of
 from pillarbox.forms.retention import SignUpRetention
 from pillarbox.forms.submissions import MOST_OF_NETWORK, SubmissionOrigin
@@ -270,10 +269,24 @@ async def test_forms_are_changed_closed_and_deleted_by_their_team(here: World) -
     assert (await here.client(None).post(link_of(ben))).status_code == 404
     assert (await here.client(None).get(page)).status_code == 404
     assert await addresses(team) == {ADA}
-    [kept] = await personal_data.sign_ups_of(team.db, ADA)
+    [kept] = (await team.get(f"/personal-data/{ADA}")).json()["form_sign_ups"]
     assert kept["confirmed_at"] is not None
-    assert await personal_data.erase(team.db, ADA) == 1
-    assert await personal_data.sign_ups_of(team.db, ADA) == []
+
+
+async def test_somebody_who_was_erased_is_not_added_by_a_form(here: World) -> None:
+    """Their link leads nowhere, and another sign-up looks the same to them and sends nothing."""
+    team = await here.team()
+    _, page = await a_form(team)
+    first = await sign_up(here, page)
+    [mail] = await mails(team)
+    clock_of(here).advance(2 * 3600)
+    erasing = await team.http.post(f"/personal-data/{ADA}/erase")
+    assert erasing.status_code == 202
+    assert (await here.client(None).post(link_of(mail))).status_code == 404
+    again = await sign_up(here, page)
+    assert (again.status_code, again.text) == (first.status_code, first.text)
+    assert len(await mails(team)) == 1
+    assert await addresses(team) == set()
 
 
 async def test_the_mail_comes_of_a_template(here: World) -> None:

@@ -25,7 +25,10 @@ PAGES = frozenset(
     (route.method, route.path) for one in SLICES if one.name == "dashboard" for route in one.pages
 )
 OPENID = ("/login/openid", "/confirm/openid", "/account/openid")
-NAMED_IN_QUERY = {"/dashboard/template-gallery/html": "?name=welcome"}
+NAMED_IN_QUERY = {
+    "/dashboard/personal-data/file": "?address=ada@quay.example",
+    "/dashboard/template-gallery/html": "?name=welcome",
+}
 """Pages that show what their query names."""
 
 TESTED_ELSEWHERE = frozenset({"/login/passkey/answer", "/dashboard/live"})

@@ -85,6 +85,16 @@ async def test_a_toy_slice_plugs_in(database_url: str, tmp_path: Path) -> None:
         assert {"/toys", "/toys/shelf"} <= described["paths"].keys()
         assert "toy.made" in described["webhooks"]
 
+        kim = "kim@quay.example"
+        assert (await team.get(f"/personal-data/{kim}")).json()["toys"] == [{"owner": kim}]
+        erasure = (await team.post(f"/personal-data/{kim}/erase")).json()["id"]
+        async with asyncio.timeout(20):
+            while (found := (await team.get(f"/personal-data/erasures/{erasure}")).json())[
+                "status"
+            ] != "completed":
+                await asyncio.sleep(0.05)
+        assert found["rows"] >= 1
+
         link, _ = app.need(FileLinks).link("toy", team.id, uuid4())
         assert (await pillarbox.client(None).get(link)).text == "a to"
 

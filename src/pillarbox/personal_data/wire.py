@@ -7,7 +7,7 @@ from uuid import UUID
 
 from msgspec import Raw, Struct
 
-from pillarbox.kernel.http.schemas import shown_as
+from pillarbox.kernel.http.schemas import AnObject, shown_as
 from pillarbox.kernel.wire.instants import IsoTime, iso_style
 from pillarbox.kernel.wire.problems import Problem
 from pillarbox.personal_data.queries import ErasureRow
@@ -15,11 +15,8 @@ from pillarbox.personal_data.queries import ErasureRow
 ErasureStatus = Annotated[str, shown_as(Literal["in_progress", "waiting", "completed"])]
 
 
-class PersonalRecord(Struct, kw_only=True):
-    """One thing that is held; what it has depends on its kind."""
-
-
-Section = Annotated[Raw, shown_as(list[PersonalRecord])]
+Section = Annotated[Raw, shown_as(list[AnObject])]
+"""The records of one kind; their fields depend on the kind."""
 
 
 class PersonalDataFile(Struct, kw_only=True):

@@ -9,7 +9,7 @@ from uuid import UUID
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
 from pillarbox.contacts.conditions.parsing import condition_of
-from pillarbox.kernel.http.schemas import shown_as
+from pillarbox.kernel.http.schemas import AnObject, shown_as
 from pillarbox.kernel.wire.fields import parse, read_by
 from pillarbox.kernel.wire.instants import DatabaseTime
 from pillarbox.kernel.wire.shapes import from_row
@@ -19,7 +19,6 @@ from pillarbox.segments.queries import Segment
 Name = Annotated[str, Meta(max_length=255, extra={"trimmed": True})]
 
 
-AnObject = Annotated[Any, Meta(extra_json_schema={"type": "object"})]
 Conditions = Annotated[Any, shown_as(AnObject), read_by(condition_of)]
 """A condition of contacts as rules of automations have it (segments.md section 3)."""
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from datetime import datetime, timedelta
-from typing import Literal
+from typing import Any, Literal
 from uuid import UUID
 
 import msgspec
@@ -15,6 +15,7 @@ from pillarbox.kernel.http.files import FileToServe
 from pillarbox.kernel.http.request import Html, Reply, Request
 from pillarbox.kernel.http.routing import Access, collect, route
 from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.personal_data import DataSubject, ErasedRows, PersonalData
 from pillarbox.kernel.postgres.database import Connection, TeamDb
 from pillarbox.kernel.postgres.invariant import Invariant
 from pillarbox.kernel.security.sealed_values import SealedColumn
@@ -132,6 +133,14 @@ async def set_back(now: datetime) -> int:
     return 0
 
 
+async def erase_toys(db: TeamDb, person: DataSubject, _: str, __: datetime) -> ErasedRows:
+    return ErasedRows(None, 1)
+
+
+async def toys_of(db: TeamDb, person: DataSubject) -> AsyncIterator[Any]:
+    yield {"owner": person.address}
+
+
 SLICE = Slice(
     name="toys",
     provides={
@@ -161,4 +170,5 @@ SLICE = Slice(
     event_bodies={"toy": event_data},
     sealed=[SECRETS],
     invariants=[Invariant("toy_missing", "The toy {toy} is missing.", "SELECT 7 AS toy LIMIT $1::int")],
+    personal_data=[PersonalData(name="toys", order=99, eraser=lambda _: erase_toys, read=toys_of)],
 )

@@ -12,9 +12,9 @@ from msgspec import Meta, Struct
 from pillarbox.contacts.bulk_acts.acts import BulkSelection
 from pillarbox.contacts.bulk_acts.queries import BulkAct, BulkKind, BulkStatus
 from pillarbox.contacts.conditions.filtering import ContactFilter
-from pillarbox.contacts.conditions.filters_on_wire import AnObject, condition_in_segment, words_of
+from pillarbox.contacts.conditions.filters_on_wire import condition_in_segment, words_of
 from pillarbox.contacts.conditions.parsing import condition_of
-from pillarbox.kernel.http.schemas import shown_as
+from pillarbox.kernel.http.schemas import AnObject, shown_as
 from pillarbox.kernel.wire.fields import read_by
 from pillarbox.kernel.wire.instants import DatabaseTime
 from pillarbox.kernel.wire.problems import Invalid, MissingField

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Final
+from typing import Final
 from uuid import UUID
-
-from msgspec import Meta
 
 from pillarbox.contacts.conditions.language import Condition, EveryCondition, FactComparison, FactField
 from pillarbox.kernel.wire.problems import InvalidParameter
-
-AnObject = Annotated[Any, Meta(extra_json_schema={"type": "object"})]
 
 LONGEST_SEARCH: Final = 200
 MOST_WORDS: Final = 5

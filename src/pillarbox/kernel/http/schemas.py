@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from enum import Enum
 from inspect import cleandoc
 from types import UnionType
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 from msgspec import NODEFAULT, Meta, Struct, UnsetType, inspect
 from msgspec.structs import fields
@@ -25,6 +25,10 @@ Schema = dict[str, Any]
 Use = Literal["answer", "request"]
 
 REFERENCE = "#/components/schemas/"
+
+
+AnObject = Annotated[Any, Meta(extra_json_schema={"type": "object"})]
+"""For `shown_as`: an object whose fields the document does not name."""
 
 
 def shown_as(kind: Any) -> Meta:
