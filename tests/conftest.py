@@ -101,9 +101,26 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     return True
 
 
+HANGS_AFTER = 220
+"""Seconds after which a test says what its tasks wait for, a little before it is ended."""
+
+
+def print_tasks() -> None:
+    """Print where each task of the running loop waits: the stacks of threads do not show it."""
+    for task in asyncio.all_tasks():
+        print(task)
+        waiting: Any = task.get_coro()
+        while waiting is not None:
+            frame = getattr(waiting, "cr_frame", None) or getattr(waiting, "ag_frame", None)
+            if frame is not None:
+                print(f"    {frame.f_code.co_filename}:{frame.f_lineno} {frame.f_code.co_name}")
+            waiting = getattr(waiting, "cr_await", None) or getattr(waiting, "ag_await", None)
+
+
 async def entered(
     test: Callable[..., Awaitable[None]], made: Mapping[str, Any], names: Sequence[str]
 ) -> None:
+    asyncio.get_running_loop().call_later(HANGS_AFTER, print_tasks)
     async with AsyncExitStack() as stack:
         arguments = {}
         for name in names:
