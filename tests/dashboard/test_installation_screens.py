@@ -13,6 +13,7 @@ from kit.people import Visit, an_operator, heading, logged_in, text_of
 from kit.world import Team, World, world
 from pillarbox.dashboard.texts import t
 from pillarbox.doctor.examination_runs import ExaminationRunner
+from pillarbox.people import audit
 
 GLANCE = "/dashboard/installation"
 TEAMS = "/dashboard/installation/teams"
@@ -197,6 +198,22 @@ async def test_the_log_of_acts_has_pages(database_url: str, tmp_path: Path) -> N
         second = text_of(await otto.get(older))
         assert ("daily_quota: 43" in text_of(first), "daily_quota: 4 " in text_of(first)) == (True, True)
         assert ("daily_quota: 3 " in second, "daily_quota: 4 " in second) == (True, False)
+
+
+async def test_a_filter_of_the_log_looks_through_so_many_entries(
+    database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(audit, "SCANNED", 3)
+    async with installation(database_url, tmp_path) as (_, harbor, otto):
+        await otto.get(f"{TEAMS}/{harbor.id}")
+        for number in range(1, 6):
+            await otto.post(f"{TEAMS}/{harbor.id}/limits", daily_quota=str(number))
+        page, seen = await otto.get(f"{ACTS}?what=login"), 1
+        assert "Older ones are on the next page" in page.text
+        while "login.succeeded" not in page.text:
+            older = page.text.partition('rel="next" href="')[2].partition('"')[0].replace("&amp;", "&")
+            page, seen = await otto.get(older), seen + 1
+        assert seen == 2
 
 
 async def test_settings_are_shown_without_secrets(database_url: str, tmp_path: Path) -> None:

@@ -71,6 +71,7 @@ CROSS_TEAM = {
     "delivery.SAMPLE_SIZE": "as above",
     "emails.DELETE_NAMED": "blobs are compared with the rows of the installation",
     "emails.NAMED": "as above",
+    "people.place_behind": "the operator looks at the acts of all teams, a number of them at a time",
     "kernel.DUE_KINDS": "which kinds of jobs are due, whoever's they are",
     "kernel.MISDATED_KEYS": "a clock that was wrong has dated the keys of all teams",
     "kernel.REMOVE_OLD": "removes what no limit needs any more",

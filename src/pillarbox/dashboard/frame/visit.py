@@ -16,7 +16,7 @@ from pillarbox.dashboard.people.page_visits import HEADERS, actor_of, problem_te
 from pillarbox.dashboard.texts import has_text, t
 from pillarbox.kernel.http.files import disposition
 from pillarbox.kernel.http.pipeline import Api, RouteCall
-from pillarbox.kernel.http.request import Html, Reply, Request
+from pillarbox.kernel.http.request import JSON, Html, Reply, Request
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.process.offload import in_thread_if_large
 from pillarbox.kernel.wire.problems import Forbidden, NotFound, Problem
@@ -274,8 +274,10 @@ def _characters(value: Any) -> int:
 
 
 async def _builtins(reply: Reply[Any]) -> Any:
-    """Return the answer as dicts and lists."""
+    """Return the answer as dicts and lists; a long list is streamed."""
     if reply.streamed:
-        raise TypeError("the answer is a file: use `file`")
+        if reply.media != JSON:
+            raise TypeError("the answer is a file: use `file`")
+        return msgspec.json.decode(b"".join([part async for part in reply.body]))
     await reply.encode()
     return msgspec.json.decode(reply.body) if reply.body else None

@@ -49,17 +49,17 @@ async def index(visit: Visit) -> Reply[Html]:
     except Invalid as wrong:
         chosen, problem = AuditFilter(), wrong.message
     after = _cursor(visit.request.query.text("after"))
-    entries = await audit.page_of_all(visit.pool, chosen, ROWS + 1, after=after)
+    found = await audit.find_of_all(visit.pool, chosen, ROWS, after=after)
     older = None
-    if len(entries) > ROWS:
-        last = entries[ROWS - 1]
-        older = with_query(HERE, **given, after=f"{last.at.isoformat()}~{last.id}")
+    if found.following is not None:
+        at, entry_id = found.following
+        older = with_query(HERE, **given, after=f"{at.isoformat()}~{entry_id}")
     team = team_of(teams, given["team"])
     return await visit.draw(
         "installation/acts.html",
         status=200 if problem is None else 422,
         problem=problem,
-        entries=[_entry(entry, names) for entry in entries[:ROWS]],
+        entries=[_entry(entry, names) for entry in found.entries],
         paging=PageLinks(None, older),
         given=given,
         is_filtered=any(given.values()),

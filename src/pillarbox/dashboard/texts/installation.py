@@ -120,6 +120,8 @@ TEXTS: Final[dict[str, str]] = {
     "operator.acts.none_fit": "No act fits",
     "operator.acts.none_fit.text": "Nothing of this kind is in the log. Entries are kept as long as "
     "--audit-retention-days says.",
+    "operator.acts.none_fit.more": "Nothing of this kind is among the entries that were looked through. "
+    "Older ones are on the next page.",
     "operator.settings": "Settings",
     "operator.settings.words": "flags, environment, configuration",
     "operator.settings.lead": "The settings of the process that made this page, and where each came from. "

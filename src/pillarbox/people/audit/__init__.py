@@ -15,7 +15,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 from uuid import UUID
 
 from pillarbox.kernel.clock import SystemClock
@@ -24,7 +24,7 @@ from pillarbox.kernel.ids import EPOCH, MICROSECOND, first_id, uuid7
 from pillarbox.kernel.postgres.database import Source, TeamDb
 from pillarbox.kernel.wire.paging import Page
 from pillarbox.people.audit import queries as audit_queries
-from pillarbox.people.audit.queries import AuditEntry, AuditFilter, EntryOfTeam
+from pillarbox.people.audit.queries import AuditEntry, AuditFilter, EntryOfTeam, EntryPlace
 from pillarbox.people.prometheus import ACTS
 
 if TYPE_CHECKING:
@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 
 NO_TEAM: Final = UUID(int=0)
 """The team of entries that concern no team."""
+
+SCANNED: Final = 20_000
+"""Entries that a page with filters looks through; the next page goes on behind them."""
 
 LONGEST_TEXT: Final = 300
 """Texts that came with a request are cut to this length."""
@@ -192,6 +195,13 @@ class Actor:
             raise ValueError("a person is named by their address")
 
 
+class FoundEntries(NamedTuple):
+    """A page of the log of all teams. `following` is the place behind which the next one begins."""
+
+    entries: list[EntryOfTeam]
+    following: EntryPlace | None
+
+
 OPERATOR: Final = Actor(name="operator")
 """The person at the command line."""
 
@@ -323,7 +333,20 @@ async def the_only_one(db: TeamDb, what: Act, after: datetime, until: datetime) 
 
 
 async def page_of_all(
-    source: Source, entry_filter: AuditFilter, limit: int, *, after: tuple[datetime, UUID] | None = None
+    source: Source, entry_filter: AuditFilter, limit: int, *, after: EntryPlace | None = None
 ) -> list[EntryOfTeam]:
     """Return the newest entries of all teams, and of what concerns none; `after` is the last one seen."""
     return await audit_queries.page_of_all(source, entry_filter, limit, after)
+
+
+async def find_of_all(
+    source: Source, entry_filter: AuditFilter, limit: int, *, after: EntryPlace | None = None
+) -> FoundEntries:
+    """Return a page of the newest entries of all teams that fit, of the `SCANNED` ones behind `after`."""
+    last = None
+    if entry_filter.narrows:
+        last = await audit_queries.place_behind(source, entry_filter, SCANNED, after)
+    entries = await audit_queries.page_of_all(source, entry_filter, limit + 1, after, last)
+    if len(entries) > limit:
+        return FoundEntries(entries[:limit], (entries[limit - 1].at, entries[limit - 1].id))
+    return FoundEntries(entries, last)

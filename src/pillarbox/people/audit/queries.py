@@ -9,6 +9,9 @@ from uuid import UUID
 from pillarbox.kernel.postgres.database import Source, TeamDb
 from pillarbox.kernel.wire.paging import Page
 
+EntryPlace = tuple[datetime, UUID]
+"""Where an entry stands in the order of all teams' entries: its instant and its id."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditEntry:
@@ -55,6 +58,11 @@ class AuditFilter:
     who: str | None = None
     since: datetime | None = None
     until: datetime | None = None
+
+    @property
+    def narrows(self) -> bool:
+        """True where entries within the period are left out."""
+        return any((self.team_id, self.what, self.who))
 
 
 # What a key, a program or a person is called is kept: it may be gone when somebody reads the entry.
@@ -140,10 +148,15 @@ async def between(db: TeamDb, lower: UUID, upper: UUID, what: str, limit: int) -
 
 # Across teams: the operator's log; a team narrows it.
 async def page_of_all(
-    source: Source, entry_filter: AuditFilter, limit: int, after: tuple[datetime, UUID] | None
+    source: Source,
+    entry_filter: AuditFilter,
+    limit: int,
+    after: EntryPlace | None,
+    last: EntryPlace | None = None,
 ) -> list[EntryOfTeam]:
-    """Return the newest entries of before the one that `after` names, in all teams."""
+    """Return the newest entries of before the one that `after` names, in all teams; none of before `last`."""
     instant, entry_id = after or (None, None)
+    last_instant, last_id = last or (None, None)
     rows = await source.fetch(
         """
         SELECT id, at, what, person_id, key_id, grant_id, actor, target, address, user_agent, details, team_id
@@ -155,6 +168,7 @@ async def page_of_all(
            AND ($4::timestamptz IS NULL OR at >= $4)
            AND ($5::timestamptz IS NULL OR at < $5)
            AND ($6::timestamptz IS NULL OR (at, id) < ($6, $7::uuid))
+           AND ($9::timestamptz IS NULL OR (at, id) >= ($9, $10::uuid))
          ORDER BY at DESC, id DESC
          LIMIT $8
         """,
@@ -166,8 +180,36 @@ async def page_of_all(
         instant,
         entry_id,
         limit,
+        last_instant,
+        last_id,
     )
     return [EntryOfTeam(**row) for row in rows]
+
+
+async def place_behind(
+    source: Source, entry_filter: AuditFilter, rows: int, after: EntryPlace | None
+) -> EntryPlace | None:
+    """Return the place of the last of so many entries, of any kind and team, of before the one that `after`
+    names; None where there are fewer."""
+    instant, entry_id = after or (None, None)
+    row = await source.fetchrow(
+        """
+        SELECT at, id
+          FROM audit_entries
+         WHERE ($1::timestamptz IS NULL OR at >= $1)
+           AND ($2::timestamptz IS NULL OR at < $2)
+           AND ($3::timestamptz IS NULL OR (at <= $3 AND (at, id) < ($3, $4::uuid)))
+         ORDER BY at DESC, id DESC
+        OFFSET $5
+         LIMIT 1
+        """,
+        entry_filter.since,
+        entry_filter.until,
+        instant,
+        entry_id,
+        rows - 1,
+    )
+    return None if row is None else (row["at"], row["id"])
 
 
 # Across teams: what is old is removed, whoever's it is. The database refuses younger entries by its own

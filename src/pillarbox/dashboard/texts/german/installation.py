@@ -124,6 +124,8 @@ TEXTS: Final[dict[str, str]] = {
     "operator.acts.none_fit": "Keine Aktivität gefunden",
     "operator.acts.none_fit.text": "Von dieser Art ist nichts verzeichnet. Einträge bleiben so lange, wie "
     "--audit-retention-days sagt.",
+    "operator.acts.none_fit.more": "Unter den durchgesehenen Einträgen ist keiner von dieser Art. "
+    "Ältere stehen auf der nächsten Seite.",
     "operator.settings": "Einstellungen",
     "operator.settings.words": "Flags, Umgebung, Konfiguration",
     "operator.settings.lead": "Die Einstellungen des Prozesses, der diese Seite erzeugt hat, und woher "
