@@ -9,15 +9,18 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
+from uuid import UUID
 
 import httpx
 import pytest
 
 from kit.manual_world import clock_of, manual_world
 from kit.world import Team, World
+from pillarbox.forms import queries, sign_up_queries
 from pillarbox.forms.form_links import confirmation_of, form_of
 from pillarbox.forms.retention import SignUpRetention
 from pillarbox.forms.submissions import MOST_OF_NETWORK, SubmissionOrigin
+from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.process import faults
 
 FROM = "Harbor <hello@harbor.example>"
@@ -286,6 +289,55 @@ async def test_somebody_who_was_erased_is_not_added_by_a_form(here: World) -> No
     again = await sign_up(here, page)
     assert (again.status_code, again.text) == (first.status_code, first.text)
     assert len(await mails(team)) == 1
+    assert await addresses(team) == set()
+
+
+FITTING = {"type": "rule", "field": "contact.first_name", "operator": "eq", "value": "Ada"}
+LOCKED = """
+    SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
+"""
+
+
+async def test_the_click_counts_whatever_became_of_what_the_form_names(here: World) -> None:
+    """A segment by conditions is none that people join, and a property may have been made anew with another
+    type: neither turns away those who were asked to click."""
+    team = await here.team()
+    by_hand = (await team.post("/segments", {"name": "Readers"})).json()["id"]
+    fitting = (await team.post("/segments", {"name": "Named", "conditions": FITTING})).json()["id"]
+    refused = await team.post("/forms", {"name": "x", "from": FROM, "segment_id": fitting})
+    assert (refused.status_code, "conditions" in refused.json()["message"]) == (422, True)
+    seats = (await team.post("/contact-properties", {"key": "seats", "type": "string"})).json()["id"]
+    fields = [{"key": "seats", "label": "Seats"}]
+    form_id, page = await a_form(team, fields=fields, segment_id=by_hand)
+    assert (await sign_up(here, page, field_seats="four")).status_code == 200
+    await team.call("DELETE", f"/contact-properties/{seats}")
+    await team.post("/contact-properties", {"key": "seats", "type": "number"})
+    await here.pool.execute(
+        "UPDATE forms SET settings = replace(settings::text, $2, $3)::json WHERE id = $1::text::uuid",
+        *(form_id, by_hand, fitting),
+    )
+    [mail] = await mails(team)
+    assert (await here.client(None).post(link_of(mail))).status_code == 200
+    assert (await team.get(f"/contacts/{ADA}")).json()["properties"] == {}
+
+
+async def test_a_form_that_is_deleted_takes_nobody_meanwhile(here: World) -> None:
+    """Neither who fills it in nor who clicks while another process deletes it, and neither waits for the
+    other without end."""
+    team = await here.team()
+    form_id, page = await a_form(team)
+    await sign_up(here, page)
+    [mail] = await mails(team)
+    guest = here.client(None)
+    async with TeamDb(here.pool, team.id).transaction() as db:
+        assert await queries.delete(db, UUID(form_id), here.clock.now())
+        both = asyncio.gather(guest.post(page, data={"email": "ben@quay.example"}), guest.post(link_of(mail)))
+        async with asyncio.timeout(10):
+            while await here.pool.fetchval(LOCKED) < 2:
+                await asyncio.sleep(0.01)
+        await sign_up_queries.remove_unconfirmed(db, UUID(form_id))
+    assert [one.status_code for one in await both] == [404, 404]
+    assert await here.pool.fetchval("SELECT count(*) FROM form_sign_ups") == 0
     assert await addresses(team) == set()
 
 

@@ -86,8 +86,12 @@ async def check(db: TeamDb, settings: FormSettings) -> None:
             raise InvalidField("fields", f"There is no property `{one.key[:50]}`.")
     if len(await queries.topics(db, settings.topic_ids)) < len(settings.topic_ids):
         raise NotFound("Topic")
-    if settings.segment_id is not None and not await queries.has_segment(db, settings.segment_id):
-        raise NotFound("Segment")
+    if settings.segment_id is not None:
+        is_kept_by_hand = await queries.is_kept_by_hand(db, settings.segment_id)
+        if is_kept_by_hand is None:
+            raise NotFound("Segment")
+        if not is_kept_by_hand:
+            raise InvalidField("segment_id", "The members of this segment follow from its conditions.")
     if settings.template_id is not None:
         await _check_template(db, settings.template_id)
 

@@ -15,7 +15,7 @@ import asyncpg
 import msgspec
 from msgspec import UNSET
 
-from pillarbox.contact_properties.definitions import definitions
+from pillarbox.contact_properties.definitions import definitions, wrong
 from pillarbox.contacts import reading
 from pillarbox.contacts.change import ContactChange, ContactMemberships
 from pillarbox.contacts.store import Contacts, id_of
@@ -67,6 +67,10 @@ class Confirmations:
 
         None where there is no such sign-up. What came after its end, or a second time, changes nothing."""
         async with TeamDb(self.pool, link.team_id).transaction() as db:
+            found = await self._found(db, link, await sign_up_queries.find(db, link.sign_up_id))
+            if found is None or found.state is not ConfirmationState.WAITING:
+                return found
+            await queries.hold(db, found.form.id)
             found = await self._found(db, link, await sign_up_queries.lock(db, link.sign_up_id))
             if found is None or found.state is not ConfirmationState.WAITING:
                 return found
@@ -97,9 +101,14 @@ class Confirmations:
         The values were typed by whoever filled in the form, so those that a contact has stay."""
         content = msgspec.json.decode(located.sign_up.content, type=SignUpContent)
         settings = form_settings.read(located.form.settings)
-        known = {one.key for one in await definitions(db)} if content.values else set()
+        types = {one.key: one.type for one in await definitions(db)} if content.values else {}
         names = {key: value for key, value in content.values.items() if key in NAMES}
-        properties = {key: value for key, value in content.values.items() if key in known}
+        # A property may have been deleted since, and made anew with another type.
+        properties = {
+            key: value
+            for key, value in content.values.items()
+            if key in types and wrong(value, types[key]) is None
+        }
         contact_id = await id_of(db, located.sign_up.address)
         if contact_id is not None:
             contact = await reading.shown(db, contact_id)
@@ -107,7 +116,7 @@ class Confirmations:
             set_ones = msgspec.json.decode(contact.properties)
             properties = {key: value for key, value in properties.items() if key not in set_ones}
         segment = settings.segment_id
-        segments = [segment] if segment and await queries.has_segment(db, segment) else []
+        segments = [segment] if segment and await queries.is_kept_by_hand(db, segment) else []
         topics = await queries.topics(db, content.topic_ids) if content.topic_ids else []
         stored = await self.contacts.upsert(
             db,

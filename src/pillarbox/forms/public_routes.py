@@ -105,6 +105,8 @@ async def submit(request: Request) -> Reply[Html]:
     REQUESTS.add(1, (outcome.value,))
     if outcome is SubmissionOutcome.TOO_MANY:
         return screens.too_many(3600)
+    if outcome is SubmissionOutcome.CLOSED:
+        return screens.unknown()
     if outcome is SubmissionOutcome.UNAVAILABLE:
         return screens.unavailable()
     return _done(screens, form)

@@ -139,9 +139,24 @@ async def add_shown(db: TeamDb, form_id: UUID, count: int) -> None:
     await db.run("UPDATE forms SET shown = shown + $3 WHERE team_id = $1 AND id = $2", form_id, count)
 
 
-async def add_sent(db: TeamDb, form_id: UUID) -> None:
-    """Count a mail of a form."""
-    await db.run("UPDATE forms SET sent = sent + 1 WHERE team_id = $1 AND id = $2", form_id)
+async def add_sent(db: TeamDb, form_id: UUID) -> bool:
+    """Count a mail of a form, which nobody else changes until the transaction ends; False where the form was
+    closed or deleted meanwhile."""
+    status = await db.run(
+        """
+        UPDATE forms SET sent = sent + 1
+         WHERE team_id = $1 AND id = $2 AND is_open AND deleted_at IS NULL
+        """,
+        form_id,
+    )
+    return status == 1
+
+
+async def hold(db: TeamDb, form_id: UUID) -> None:
+    """Let nobody else change the row of a form until the transaction ends, also of one that is deleted.
+
+    Who changes a form and its sign-ups holds the form first."""
+    await db.value("SELECT true FROM forms WHERE team_id = $1 AND id = $2 FOR NO KEY UPDATE", form_id)
 
 
 async def add_confirmed(db: TeamDb, form_id: UUID) -> None:
@@ -191,9 +206,10 @@ async def topics(db: TeamDb, topic_ids: Sequence[UUID]) -> list[NamedThing]:
     )
 
 
-async def has_segment(db: TeamDb, segment_id: UUID) -> bool:
-    """Return whether the team has this segment."""
-    found: bool = await db.value(
-        "SELECT EXISTS (SELECT FROM segments WHERE team_id = $1 AND id = $2)", segment_id
+async def is_kept_by_hand(db: TeamDb, segment_id: UUID) -> bool | None:
+    """Return whether contacts are added to this segment, and no conditions say who is in it; None where the
+    team has no such segment."""
+    found: bool | None = await db.value(
+        "SELECT conditions IS NULL FROM segments WHERE team_id = $1 AND id = $2", segment_id
     )
     return found

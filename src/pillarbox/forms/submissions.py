@@ -74,6 +74,7 @@ class SubmissionOutcome(Enum):
     ERASED = "erased"
     TRAPPED = "trapped"
     TOO_MANY = "too_many"
+    CLOSED = "closed"
     UNAVAILABLE = "unavailable"
 
 
@@ -214,6 +215,8 @@ class Submissions:
                 bound = await self._bound(inside, form.form_id, submission, visitor, stamp.at)
                 if bound is not None:
                     return bound
+                if not await queries.add_sent(inside, form.form_id):
+                    return SubmissionOutcome.CLOSED
                 await sign_up_queries.insert(
                     inside,
                     NewSignUp(
@@ -230,7 +233,6 @@ class Submissions:
                         expires_at=stamp.at + VALID_FOR,
                     ),
                 )
-                await queries.add_sent(inside, form.form_id)
                 await self.accept.store_in(inside.connection, caller, email)
                 await faults.point("forms.mail_written")
         except Problem as problem:

@@ -184,7 +184,7 @@ async def _editor(
         fields=fields,
         keys=["first_name", "last_name", *[one["key"] for one in properties["data"]]],
         topics=topics["data"],
-        segments=segments["data"],
+        segments=[one for one in segments["data"] if "conditions" not in one],
         templates=[one for one in templates["data"] if one["status"] == "published"],
         texts=TEXTS,
         colors=COLORS,
