@@ -15,17 +15,19 @@ from uuid import UUID, uuid4
 import httpx
 import pytest
 
-from kit.automation_rows import an_automation, chain, connection, sleeping_runs, step
+from kit.automation_rows import an_automation, chain, connection, lone_trigger, sleeping_runs, step
 from kit.automation_runs import a_template, run_of, sent, walk
 from kit.manual_world import manual_world
 from kit.people import Visit, a_person, logged_in, text_of
 from kit.screens import a_series, a_waiting_run
 from kit.world import Team
 from pillarbox.automations.overview import views
+from pillarbox.dashboard.automations.drafts import GraphDraft
 from pillarbox.people.roles import TeamRole
 
 LIST = "/dashboard/automations"
 DRAFT = re.compile(r'name="draft" value="([^"]*)"')
+BASE = re.compile(r'name="base" value="([^"]*)"')
 OPEN = re.compile(r'name="open" value="([^"]*)"')
 TWO_WAYS = {
     "steps": [
@@ -106,6 +108,10 @@ async def test_a_run_shows_its_path_and_why_it_waits(harbor: Harbor) -> None:
     assert page.text.count('class="way taken"') == 1
     await ada.send(f"{LIST}/{automation}", f"{LIST}/{automation}/stop")
     assert "The automation was stopped" in text_of(await ada.get(f"{LIST}/{automation}/runs/{run['id']}"))
+    stopped = text_of(await ada.get(f"{LIST}/{automation}"))
+    assert "asks 2 days 1 reached start" not in stopped
+    assert "waiting" not in stopped.partition("The figures are of")[0].partition("Graph")[2]
+    assert "1 ended" not in stopped
 
 
 async def test_a_run_that_failed_says_why(harbor: Harbor) -> None:
@@ -126,7 +132,8 @@ async def test_it_is_enabled_disabled_duplicated_and_deleted_by_name(harbor: Har
     automation = await an_automation(team, name="Series")
     here = f"{LIST}/{automation}"
     for status in ("enabled", "disabled"):
-        await ada.follow(await ada.send(here, f"{here}/status", status=status))
+        base = first(BASE, await ada.get(here))
+        await ada.follow(await ada.send(here, f"{here}/status", status=status, base=base))
         assert (await harbor.graph(automation))["status"] == status
     copied = await ada.follow(await ada.post(f"{here}/duplicate"))
     assert "Series (copy)" in copied.text
@@ -138,7 +145,8 @@ async def test_it_is_enabled_disabled_duplicated_and_deleted_by_name(harbor: Har
 
 async def test_what_cannot_be_enabled_says_why(harbor: Harbor) -> None:
     here = f"{LIST}/{await a_series(harbor.team)}"
-    answer = await harbor.ada.send(here, f"{here}/status", status="enabled")
+    base = first(BASE, await harbor.ada.get(here))
+    answer = await harbor.ada.send(here, f"{here}/status", status="enabled", base=base)
     assert answer.status_code == 422
     assert "There is no template" in answer.text
 
@@ -251,7 +259,8 @@ async def test_a_recipe_brings_what_it_needs(harbor: Harbor) -> None:
         made = await ada.send(f"{LIST}/recipes?name={name}", f"{LIST}/recipes", **fields)
         assert made.status_code == 303, made.text
         here = made.headers["location"].partition("?")[0]
-        enabled = await ada.post(f"{here}/status", status="enabled")
+        base = first(BASE, await ada.get(here))
+        enabled = await ada.post(f"{here}/status", status="enabled", base=base)
         assert enabled.status_code == 303, text_of(enabled)
     assert (await ada.get(f"{LIST}/recipes?name=none")).status_code == 404
 
@@ -283,6 +292,73 @@ async def test_the_search_finds_automations_and_events(harbor: Harbor) -> None:
     assert f"{LIST}/{automation}" in found.text
     assert "/dashboard/events/" in (await harbor.ada.get("/dashboard/search?q=signed_up")).text
     assert f"{LIST}/{automation}" in (await harbor.ada.get(f"/dashboard/search?q={automation}")).text
+
+
+async def test_only_the_graph_that_was_seen_is_enabled(harbor: Harbor) -> None:
+    automation = await an_automation(harbor.team, TWO_WAYS)
+    here = f"{LIST}/{automation}"
+    page = await harbor.ada.get(here)
+    await harbor.team.call("PATCH", f"/automations/{automation}", lone_trigger("other"))
+    refused = await harbor.ada.post(f"{here}/status", status="enabled", base=first(BASE, page))
+    assert refused.status_code == 409
+    assert "changed meanwhile" in refused.text
+    assert (await harbor.graph(automation))["status"] == "disabled"
+    again = await harbor.ada.post(f"{here}/status", status="enabled", base=first(BASE, refused))
+    assert again.status_code == 303
+
+
+HALF = r'{"name": "\ud800", "steps": [], "connections": []}'
+
+
+async def test_what_is_no_json_of_the_api_is_refused_where_it_is_typed(harbor: Harbor) -> None:
+    """Half of a surrogate pair, NaN, and very deep values."""
+    ada, automation = harbor.ada, await an_automation(harbor.team, TWO_WAYS)
+    here = f"{LIST}/{automation}"
+    await ada.get(here)
+    deep = '{"a":' * 800 + "1" + "}" * 800
+    for text in (HALF, '{"a": NaN}', deep):
+        assert (await ada.post(f"{LIST}/import", json=text)).status_code == 422
+        assert (await ada.post(f"{here}/source", json=text, do="save")).status_code == 422
+        event = {"name": "e", "to": "ben@quay.example", "payload": text}
+        assert (await ada.post("/dashboard/events/send", **event)).status_code == 422
+        simulated = {"contact": "ben@quay.example", "payload": text}
+        assert (await ada.post(f"{here}/simulate", **simulated)).status_code == 422
+        page = await ada.get(f"{here}/edit?step=1")
+        typed = {"name": "Pays", "key": "pays", "as_json": "yes", "rule_json": text}
+        assert (await harbor.press(f"{here}/edit", page, "keep", **typed)).status_code == 422
+        rows = {"name": "Pays", "key": "pays", "field": "event.plan", "operator": "eq", "value": text}
+        assert (await harbor.press(f"{here}/edit", page, "keep", **rows)).status_code == 200
+
+
+async def test_odd_drafts_and_addresses_are_no_failures(harbor: Harbor) -> None:
+    ada, automation = harbor.ada, await an_automation(harbor.team, TWO_WAYS)
+    here = f"{LIST}/{automation}"
+    for version in ("99999999999999999999", "0", "x", "%C2%B2"):
+        assert (await ada.get(f"{here}/json?version={version}")).status_code in (404, 422), version
+        assert (await ada.get(f"{here}/versions?version={version}")).status_code in (404, 422), version
+    assert (await ada.get("/dashboard/events/latest?name=%00")).status_code in (200, 400, 422)
+    segment = (await harbor.team.post("/segments", {"name": "All"})).json()["id"]
+    for config in ({"segment_id": f"{segment}/contacts"}, {"segment_id": "../x?y"}, {"segment_id": ""}):
+        draft = GraphDraft("x", [step("in", "add_to_segment", **config)], [])
+        page = await ada.post(f"{here}/edit", draft=draft.packed(), name="x", do="open:0")
+        assert page.status_code == 200, config
+    for steps in ([{"key": "a", "type": []}], [{"key": "\ud800", "type": "delay"}]):
+        odd = await ada.post(f"{here}/edit", draft=GraphDraft("x", steps, []).packed(), name="x")
+        assert odd.status_code == 422
+
+
+async def test_what_does_not_fit_into_the_editor_loses_nothing(harbor: Harbor) -> None:
+    path = f"{LIST}/{await an_automation(harbor.team, TWO_WAYS)}/edit"
+    page = await harbor.ada.get(f"{path}?step=1")
+    rule = {"type": "rule", "field": "event.plan", "operator": "eq", "value": "x" * 300_000}
+    typed = {"name": "Pays", "key": "pays", "as_json": "yes", "rule_json": json.dumps(rule)}
+    page = await harbor.press(path, page, "keep", **typed)
+    assert page.status_code == 422
+    assert "too large for the editor" in page.text
+    assert "x" * 300_000 in page.text
+    again = await harbor.press(path, page, "close", name="Pays", key="pays", field="event.plan", value="pro")
+    assert again.status_code == 200
+    assert "asks" in again.text
 
 
 async def test_a_viewer_changes_nothing_and_strangers_see_nothing(harbor: Harbor) -> None:

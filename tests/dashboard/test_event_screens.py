@@ -5,14 +5,28 @@ from __future__ import annotations
 import re
 from html import unescape
 from pathlib import Path
+from uuid import UUID
 
-from kit.automation_rows import an_automation
+from kit.automation_rows import an_automation, lone_trigger
 from kit.automation_runs import walk
 from kit.manual_world import manual_world
 from kit.people import a_person, logged_in, text_of
+from pillarbox.automations.overview import views
+from pillarbox.events import latest
 from pillarbox.people.roles import TeamRole
 
 LIST = "/dashboard/events"
+COPIES = """
+    WITH copied AS (
+        INSERT INTO automations
+        SELECT (jsonb_populate_record(a, jsonb_build_object('id', gen_random_uuid()))).*
+          FROM automations a, generate_series(1, 220) WHERE a.id = $1
+        RETURNING team_id, id
+    )
+    INSERT INTO automation_triggers
+    SELECT (jsonb_populate_record(t, jsonb_build_object('automation_id', copied.id))).*
+      FROM copied, automation_triggers t WHERE t.automation_id = $1
+"""
 BASE = re.compile(r'name="base" value="([^"]*)"')
 
 
@@ -74,3 +88,26 @@ async def test_events_are_defined_changed_sent_and_deleted(database_url: str, tm
         deleted = await ada.follow(await ada.post(f"{one}/delete"))
         assert "The definition is deleted." in deleted.text
         assert (await ada.get(one)).status_code == 404
+
+
+async def test_each_event_says_what_it_starts_and_large_payloads_stay_in_the_database(
+    database_url: str, tmp_path: Path
+) -> None:
+    """An event that many automations listen to hid the listeners of all others."""
+    async with manual_world(database_url, tmp_path) as here:
+        team = await here.team("Harbor")
+        ada = await logged_in(here, await a_person(team, "ada@quay.example"))
+        for name in ("a.many", "b.few"):
+            await team.post("/events", {"name": name})
+        await an_automation(team, lone_trigger("b.few"), name="Few", status="enabled")
+        many = await an_automation(team, lone_trigger("a.many"), name="Many", status="enabled")
+        await here.pool.execute(COPIES, UUID(many))
+        page = text_of(await ada.get(LIST))
+        assert "Few" in page
+        assert page.count("Many") == 4
+        large = {"event": "b.few", "email": "ben@quay.example", "payload": {"text": "x" * 90_000}}
+        await team.post("/events/send", large)
+        [waiting] = await latest.stored_events(team.db, None, 5, 100)
+        await walk(here)
+        [started] = await views.starting_events(team.db, None, 5, 100)
+        assert (len(waiting.payload), len(started.payload)) == (100, 100)

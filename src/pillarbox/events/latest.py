@@ -14,9 +14,10 @@ LOOKED_AT: Final = 2000
 """Of the newest events so many are counted, and looked through for those of a name."""
 
 
-async def stored_events(db: TeamDb, name: str | None, limit: int) -> Sequence[StoredTeamEvent]:
-    """Return the newest events that wait or failed, of one name or of all."""
-    return await overview_queries.newest(db, name, limit, LOOKED_AT)
+async def stored_events(db: TeamDb, name: str | None, limit: int, shown: int) -> Sequence[StoredTeamEvent]:
+    """Return the newest events that wait or failed, of one name or of all, each with so many characters of
+    its payload."""
+    return await overview_queries.newest(db, name, limit, LOOKED_AT, shown)
 
 
 async def counts(db: TeamDb) -> Mapping[str, EventCount]:

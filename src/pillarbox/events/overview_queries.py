@@ -33,8 +33,8 @@ FAILED: Final = """
 """
 
 NEWEST: Final = """
-    SELECT e.id, e.name, coalesce(e.email, e.address) AS email, e.payload::text AS payload, e.at, e.failed_at,
-           e.reason
+    SELECT e.id, e.name, coalesce(e.email, e.address) AS email, left(e.payload::text, $5) AS payload, e.at,
+           e.failed_at, e.reason
       FROM (SELECT id, name, email, address, payload, at, failed_at, reason
               FROM events
              WHERE team_id = $1
@@ -55,7 +55,7 @@ COUNTS: Final = """
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredTeamEvent:
-    """An event that waits to be distributed, or failed for a reason."""
+    """An event that waits to be distributed, or failed for a reason. `payload` is its first part."""
 
     id: UUID
     name: str
@@ -112,9 +112,12 @@ async def failed(db: TeamDb, name: str, limit: int) -> Sequence[FailedEvent]:
     return await db.all(FailedEvent, FAILED, name, limit)
 
 
-async def newest(db: TeamDb, name: str | None, limit: int, looked_at: int) -> Sequence[StoredTeamEvent]:
-    """Return the newest events that are stored, of one name or of all."""
-    return await db.all(StoredTeamEvent, NEWEST, name, limit, looked_at)
+async def newest(
+    db: TeamDb, name: str | None, limit: int, looked_at: int, shown: int
+) -> Sequence[StoredTeamEvent]:
+    """Return the newest events that are stored, of one name or of all, each with so many characters of its
+    payload."""
+    return await db.all(StoredTeamEvent, NEWEST, name, limit, looked_at, shown)
 
 
 async def counts(db: TeamDb, looked_at: int) -> Sequence[EventCount]:

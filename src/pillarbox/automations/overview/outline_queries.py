@@ -20,10 +20,11 @@ COUNTS: Final = """
                    unnest(ARRAY['running', 'completed', 'failed', 'cancelled']) AS s (status)) AS k
 """
 
-# The newest runs of each status by the index of lists, then their steps by the primary key.
+# The newest runs of each status by the index of lists, then their steps by the primary key. A step that was
+# open when its run ended keeps its row, and counts as skipped.
 STEPS: Final = """
     WITH newest AS MATERIALIZED (
-        SELECT r.id, r.version, r.created_at
+        SELECT r.id, r.version, r.created_at, s.status
           FROM unnest(ARRAY['running', 'completed', 'failed', 'cancelled']) AS s (status)
          CROSS JOIN LATERAL (
                SELECT id, version, created_at
@@ -33,14 +34,18 @@ STEPS: Final = """
          ORDER BY r.id DESC
          LIMIT $4
     ), those AS MATERIALIZED (
-        SELECT id, created_at FROM newest WHERE version = $3
+        SELECT id, created_at, status = 'running' AS goes_on FROM newest WHERE version = $3
     )
     SELECT x.position, count(*) AS reached,
-           count(*) FILTER (WHERE x.status = 'waiting') AS waiting,
+           count(*) FILTER (WHERE x.status IN ('running', 'waiting') AND those.goes_on) AS waiting,
            count(*) FILTER (WHERE x.status = 'failed') AS failed,
-           count(*) FILTER (WHERE x.status = 'skipped') AS skipped,
+           count(*) FILTER (WHERE x.status = 'skipped'
+                               OR x.status IN ('running', 'waiting') AND NOT those.goes_on) AS skipped,
+           count(*) FILTER (WHERE x.status IN ('completed', 'skipped')) AS passed,
            count(*) FILTER (WHERE x.output->>'result' = 'true') AS met,
+           count(*) FILTER (WHERE x.output->>'result' = 'false') AS unmet,
            count(*) FILTER (WHERE x.output->>'outcome' = 'event_received') AS came,
+           count(*) FILTER (WHERE x.output->>'outcome' = 'timeout') AS late,
            (SELECT count(*) FROM those) AS runs, (SELECT min(created_at) FROM those) AS since
       FROM those
       JOIN automation_steps x ON x.team_id = $1 AND x.run_id = those.id
@@ -103,26 +108,32 @@ OWNERS: Final = """
 
 # Ids of events are in the order of time, and the unique key of runs begins with them.
 STARTED: Final = """
-    SELECT DISTINCT ON (r.event_id) r.event_id AS id, r.event_name AS name, r.payload::text AS payload,
+    SELECT r.event_id AS id, r.event_name AS name, left(r.payload::text, $5) AS payload,
            r.created_at AS at, coalesce(c.email, c.address) AS email, r.automation_id, r.id AS run_id
-      FROM (SELECT event_id, event_name, payload, created_at, contact_id, automation_id, id
-              FROM automation_runs
-             WHERE team_id = $1
-             ORDER BY event_id DESC
-             LIMIT $4) AS r
+      FROM (SELECT DISTINCT ON (l.event_id) l.event_id, l.id
+              FROM (SELECT event_id, event_name, id
+                      FROM automation_runs
+                     WHERE team_id = $1
+                     ORDER BY event_id DESC
+                     LIMIT $4) AS l
+             WHERE $2::text IS NULL OR l.event_name = $2
+             ORDER BY l.event_id DESC
+             LIMIT $3) AS newest
+      JOIN automation_runs r ON r.team_id = $1 AND r.id = newest.id
       LEFT JOIN contacts c ON c.team_id = $1 AND c.id = r.contact_id
-     WHERE $2::text IS NULL OR r.event_name = $2
      ORDER BY r.event_id DESC
-     LIMIT $3
 """
 
 LISTENERS: Final = """
-    SELECT t.event_name, t.automation_id, a.name
-      FROM automation_triggers t
-      JOIN automations a ON a.team_id = t.team_id AND a.id = t.automation_id
-     WHERE t.team_id = $1 AND t.event_name = ANY ($2::text[]) AND a.deleted_at IS NULL
-     ORDER BY t.event_name, a.id
-     LIMIT $3
+    SELECT n.event_name, t.automation_id, t.name
+      FROM unnest($2::text[]) AS n (event_name)
+     CROSS JOIN LATERAL (
+           SELECT DISTINCT a.id AS automation_id, a.name
+             FROM automation_triggers x
+             JOIN automations a ON a.team_id = x.team_id AND a.id = x.automation_id
+            WHERE x.team_id = $1 AND x.event_name = n.event_name AND a.deleted_at IS NULL
+            ORDER BY a.id
+            LIMIT $3) AS t
 """
 
 
@@ -135,16 +146,20 @@ class RunCount(NamedTuple):
 
 
 class StepCount(NamedTuple):
-    """How many of the counted runs have reached a step, and what became of them there: of a condition how
-    often it was met, of a wait how often the event came. `runs` are counted, the oldest began at `since`."""
+    """How many of the counted runs have reached a step, and what became of them there. `passed` went through
+    it: of a condition it says how often it was met or not, of a wait how often the event came or was late.
+    `runs` are counted, the oldest began at `since`."""
 
     position: int
     reached: int
     waiting: int
     failed: int
     skipped: int
+    passed: int
     met: int
+    unmet: int
     came: int
+    late: int
     runs: int
     since: datetime
 
@@ -220,7 +235,7 @@ class RunContact(NamedTuple):
 
 
 class StartingEvent(NamedTuple):
-    """An event that started runs, with one of them."""
+    """An event that started runs, with one of them. `payload` is the beginning of its text."""
 
     id: UUID
     name: str
@@ -275,8 +290,10 @@ async def subjects(db: TeamDb, run_ids: Sequence[UUID]) -> list[RunContact]:
     return await db.all(RunContact, OWNERS, run_ids)
 
 
-async def started(db: TeamDb, name: str | None, limit: int, looked_at: int) -> list[StartingEvent]:
-    return await db.all(StartingEvent, STARTED, name, limit, looked_at)
+async def started(
+    db: TeamDb, name: str | None, limit: int, looked_at: int, shown: int
+) -> list[StartingEvent]:
+    return await db.all(StartingEvent, STARTED, name, limit, looked_at, shown)
 
 
 async def listeners(db: TeamDb, names: Sequence[str], limit: int) -> list[EventListener]:

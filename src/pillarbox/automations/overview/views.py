@@ -38,7 +38,9 @@ ROWS_COUNTED: Final = 40_000
 """The newest runs whose steps the page of an automation counts, fewer where the graph has many steps."""
 
 MOST_VERSIONS: Final = 100
-MOST_LISTENERS: Final = 200
+MOST_LISTENERS: Final = 21
+"""Automations that are named of those that an event starts."""
+
 LOOKED_AT: Final = 2000
 """Of the newest runs so many are looked through for the events that started them."""
 
@@ -211,9 +213,10 @@ async def subjects_of(db: TeamDb, run_ids: Sequence[UUID]) -> Mapping[UUID, RunC
     return {row.id: row for row in await outline_queries.subjects(db, run_ids)}
 
 
-async def starting_events(db: TeamDb, name: str | None, limit: int) -> list[StartingEvent]:
-    """Return the latest events that started runs, of one name or of all."""
-    return await outline_queries.started(db, name, limit, LOOKED_AT)
+async def starting_events(db: TeamDb, name: str | None, limit: int, shown: int) -> list[StartingEvent]:
+    """Return the latest events that started runs, of one name or of all, each with so many characters of its
+    payload."""
+    return await outline_queries.started(db, name, limit, LOOKED_AT, shown)
 
 
 async def listeners_of(db: TeamDb, names: Sequence[str]) -> Mapping[str, list[EventListener]]:

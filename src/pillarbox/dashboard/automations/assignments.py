@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from math import isfinite
 from typing import Any, Final
+
+from pillarbox.dashboard.frame.json_text import parsed_here
 
 _FIELD: Final = re.compile(r"\{\{\s*([^{}]+?)\s*\}\}")
 _LINE: Final = re.compile(r"([^=]+?)\s*=\s*(.*)", re.DOTALL)
@@ -26,8 +27,8 @@ def typed(text: str) -> Any:
     if field := _FIELD.fullmatch(text):
         return {"var": field[1]}
     try:
-        return json.loads(text, parse_constant=_refuse, parse_float=_finite)
-    except (ValueError, RecursionError):
+        return parsed_here(text)
+    except ValueError:
         return text
 
 
@@ -57,14 +58,3 @@ def typed_lines(text: str) -> dict[str, Any]:
 def shown_lines(values: Mapping[str, Any]) -> str:
     """Return a line for each value."""
     return "\n".join(f"{name} = {shown(value)}" for name, value in values.items())
-
-
-def _finite(text: str) -> float:
-    number = float(text)
-    if not isfinite(number):
-        raise ValueError(text)
-    return number
-
-
-def _refuse(name: str) -> Any:
-    raise ValueError(name)

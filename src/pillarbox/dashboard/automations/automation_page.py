@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 from uuid import UUID
 
+from pillarbox.automations.changes import AutomationChanges, ChangedMeanwhile, edition_of
 from pillarbox.automations.overview import views
 from pillarbox.automations.overview.outline_queries import StepCount
 from pillarbox.automations.overview.views import AutomationView, GraphOutline
 from pillarbox.automations.runs.reading import STATUSES
+from pillarbox.automations.wire import ChangedAutomation
 from pillarbox.dashboard.automations.automation_list import HERE
 from pillarbox.dashboard.automations.graph_svg import DrawnLine, DrawnStep, drawn
 from pillarbox.dashboard.automations.step_words import detail_of
@@ -21,7 +23,9 @@ from pillarbox.dashboard.people.page_visits import Form
 from pillarbox.dashboard.texts import t
 from pillarbox.dashboard.texts.number_format import number
 from pillarbox.kernel.http.request import Html, Reply
+from pillarbox.kernel.wire.fields import parse
 from pillarbox.kernel.wire.problems import NotFound, Problem
+from pillarbox.kernel.wire.uuids import well_formed
 from pillarbox.people.audit import Act
 
 ONE: Final = f"{HERE}/{{automation_id}}"
@@ -66,25 +70,35 @@ async def runs(visit: Visit) -> Reply[Html]:
 async def save_json(visit: Visit) -> Reply[Html]:
     """Save the automation as a file that can be read in again."""
     automation_id = visit.request.uuid("automation_id")
-    version = visit.request.query.text("version")
-    text = await views.graph_json(
-        visit.db, automation_id, int(version) if version and version.isdecimal() else None
-    )
+    asked = visit.request.query.text("version")
+    text = await views.graph_json(visit.db, automation_id, version_number(asked) if asked else None)
     return visit.save(f"automation-{automation_id}.json", text, "application/json")
 
 
 @act(f"{ONE}/status", title="automation.switch", back=HERE, records=Act.AUTOMATION_CHANGED)
 async def switch(visit: Visit, form: Form) -> Reply[Html]:
-    """Enable or disable the automation."""
+    """Enable or disable the automation. It is enabled only as the page has shown it."""
     status = "disabled" if form.get("status") == "disabled" else "enabled"
     try:
-        await visit.patch(api_of(visit), {"status": status})
+        if status == "enabled":
+            await _enable(visit, form.get("base"))
+        else:
+            await visit.patch(api_of(visit), {"status": status})
     except NotFound:
         raise
+    except ChangedMeanwhile as changed:
+        return await automation_page(visit, status=changed.status, problem=t("automation.changed"))
     except Problem as problem:
         return await automation_page(visit, status=problem.status, problem=problem.message)
     visit.has_acted(visit.request.param("automation_id"), status=status)
     return visit.to(here_of(visit), done=f"automation_{status}")
+
+
+async def _enable(visit: Visit, base: str) -> None:
+    wanted = parse(ChangedAutomation, {"status": "enabled"})
+    changes = visit.request.use(AutomationChanges)
+    async with visit.db.transaction() as db:
+        await changes.change(db, visit.request.uuid("automation_id"), wanted, edition=base)
 
 
 @act(f"{ONE}/stop", title="automation.stop", back=HERE, records=Act.AUTOMATION_STOPPED)
@@ -106,7 +120,7 @@ async def duplicate(visit: Visit, _: Form) -> Reply[Html]:
 async def delete(visit: Visit, form: Form) -> Reply[Html]:
     """Delete the automation, if its name was typed."""
     heading = await views.heading_of(visit.db, visit.request.uuid("automation_id"))
-    if form.get("typed_name") != heading.name:
+    if form.get("typed_name").strip() != heading.name.strip():
         return await automation_page(visit, status=422, problem=t("automation.typed_wrong"))
     await visit.delete(api_of(visit))
     visit.has_acted(visit.request.param("automation_id"), name=heading.name)
@@ -128,6 +142,7 @@ async def automation_page(visit: Visit, *, status: int = 200, problem: str | Non
         status=status,
         problem=problem,
         automation=view,
+        edition=edition_of(view.name, view.status, view.version),
         here=here_of(visit),
         picture=_picture(view, details, counts),
         steps=_rows(view, details, counts),
@@ -153,7 +168,7 @@ SEGMENT: Final = "add_to_segment"
 async def segment_names(visit: Visit, ids: Sequence[str]) -> Mapping[str, str]:
     """Return the names of these segments by their ids, of the first `SEGMENTS_NAMED` that exist."""
     names = {}
-    for segment_id in list(dict.fromkeys(ids))[:SEGMENTS_NAMED]:
+    for segment_id in [one for one in dict.fromkeys(ids) if well_formed(one)][:SEGMENTS_NAMED]:
         try:
             segment = await visit.find(f"/segments/{segment_id}", shown=False)
         except Problem:
@@ -187,15 +202,17 @@ def ended_at(graph: GraphOutline, counts: Mapping[int, StepCount]) -> Mapping[in
     followed = {(source, outcome) for source, _, outcome in graph.connections}
     ends = {}
     for position, count in counts.items():
-        through = count.reached - count.waiting - count.failed
         match graph.steps[position].type:
             case "condition":
-                ways = {"condition_met": count.met, "condition_not_met": through - count.met}
+                ways = {"condition_met": count.met, "condition_not_met": count.unmet}
             case "wait_for_event":
-                ways = {"event_received": count.came, "timeout": through - count.came}
+                ways = {"event_received": count.came, "timeout": count.late}
             case _:
-                ways = {"default": through}
-        ends[position] = sum(runs for way, runs in ways.items() if (position, way) not in followed)
+                ways = {"default": count.passed}
+        without_a_way = count.passed - sum(ways.values())
+        ends[position] = without_a_way + sum(
+            runs for way, runs in ways.items() if (position, way) not in followed
+        )
     return ends
 
 
@@ -241,6 +258,13 @@ def leading(graph: GraphOutline) -> Mapping[int, list[tuple[str, int, str]]]:
     for source, target, outcome in graph.connections:
         ways.setdefault(source, []).append((outcome, target, graph.steps[target].key))
     return ways
+
+
+def version_number(text: str) -> int:
+    """Return the number of a version that an address or a form names; 404 where there can be none of it."""
+    if not text.isdecimal() or not 0 < int(text[:10]) < 2**31:
+        raise NotFound("Version")
+    return int(text[:10])
 
 
 def here_of(visit: Visit) -> str:

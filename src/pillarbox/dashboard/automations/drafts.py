@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from pillarbox.automations.graphs.graph import Outcome, StepType
 from pillarbox.automations.graphs.parsing import MOST_CONNECTIONS, MOST_STEPS
+from pillarbox.dashboard.frame.json_text import parsed_here
 
 LARGEST: Final = 256 * 1024
 """Octets of a graph as JSON that the form takes; larger ones are changed as a file."""
@@ -187,10 +188,10 @@ def unpacked(text: str) -> GraphDraft:
         plain = inflate.decompress(urlsafe_b64decode(text.encode("ascii")), 2 * LARGEST)
         if inflate.unconsumed_tail:
             raise DraftError("too large")
-        name, steps, connections, base = json.loads(plain)
+        name, steps, connections, base = parsed_here(plain.decode())
         if not isinstance(base, str):
             raise DraftError("wrong")
-    except (ValueError, TypeError, zlib.error, RecursionError):
+    except (ValueError, TypeError, zlib.error):
         raise DraftError("unreadable") from None
     return draft_of({"name": name, "steps": steps, "connections": connections}, base)
 
@@ -199,7 +200,7 @@ def _steps(given: Sequence[Any]) -> list[dict[str, Any]]:
     steps = []
     for one in given:
         key, kind = (one.get("key"), one.get("type")) if isinstance(one, dict) else (None, None)
-        if not isinstance(key, str) or kind not in NEW:
+        if not isinstance(key, str) or not isinstance(kind, str) or kind not in NEW:
             raise DraftError("A step needs `key` and `type`.")
         config = one.get("config")
         steps.append({"key": key, "type": kind, "config": config if isinstance(config, dict) else {}})

@@ -121,7 +121,8 @@ async def change(visit: Visit, form: Form) -> Reply[Html]:
     if state.status != 200 or form.get("do") not in ("save", "overwrite"):
         return await editor_page(visit, state)
     try:
-        await save(visit, state.draft, is_forced=form.get("do") == "overwrite", was=heading.status)
+        is_forced = form.get("do") == "overwrite"
+        await save(visit, state.draft, state.draft.octets, is_forced=is_forced, was=heading.status)
     except ChangedMeanwhile:
         state.is_conflict = True
         return await editor_page(visit, refused(state, None))
@@ -132,9 +133,9 @@ async def change(visit: Visit, form: Form) -> Reply[Html]:
     return visit.to(here_of(visit), done=done)
 
 
-async def save(visit: Visit, draft: GraphDraft, *, is_forced: bool, was: str) -> None:
+async def save(visit: Visit, draft: GraphDraft, octets: int, *, is_forced: bool, was: str) -> None:
     """Store name and graph, unless somebody has changed the automation since it was read. An enabled one is
-    disabled."""
+    disabled. `octets` is about how large the graph is."""
     body: dict[str, Any] = {
         "name": draft.name,
         "steps": draft.steps,
@@ -142,7 +143,7 @@ async def save(visit: Visit, draft: GraphDraft, *, is_forced: bool, was: str) ->
     }
     if was == "enabled":
         body["status"] = "disabled"
-    wanted = await in_thread_if_large(draft.octets, parse, ChangedAutomation, body)
+    wanted = await in_thread_if_large(octets, parse, ChangedAutomation, body)
     changes = visit.request.use(AutomationChanges)
     async with visit.db.transaction() as db:
         await changes.change(
@@ -176,7 +177,10 @@ def _take_typed(state: EditorState, form: Form) -> None:
     except FieldError as refused_field:
         state.problem, state.status = str(refused_field), 422
     else:
-        step["config"] = config
+        before, step["config"] = step["config"], config
+        if state.draft.octets > LARGEST:
+            step["config"] = before
+            state.problem, state.status = t("automation.no_room", limit=size(LARGEST)), 422
     place = state.draft.position_of(key)
     if state.problem is None and KEY.fullmatch(key) is None:
         state.problem, state.status = t("automation.no_key"), 422

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any, Final
+
+import msgspec
 
 from pillarbox.automations.changes import ChangedMeanwhile, edition_of
 from pillarbox.automations.overview import views
@@ -11,12 +12,12 @@ from pillarbox.dashboard.automations.automation_list import HERE
 from pillarbox.dashboard.automations.automation_page import ONE, here_of
 from pillarbox.dashboard.automations.drafts import LARGEST, GraphDraft
 from pillarbox.dashboard.automations.editor import save
+from pillarbox.dashboard.frame.json_text import parsed
 from pillarbox.dashboard.frame.screens import act, screen
 from pillarbox.dashboard.frame.visit import Visit
 from pillarbox.dashboard.people.page_visits import Form
 from pillarbox.dashboard.texts import t
 from pillarbox.kernel.http.request import Html, Reply
-from pillarbox.kernel.process.offload import in_thread_if_large
 from pillarbox.kernel.wire.problems import Problem
 from pillarbox.people.audit import Act
 from pillarbox.people.roles import Right
@@ -72,7 +73,7 @@ async def source(visit: Visit) -> Reply[Html]:
         return await visit.draw(
             "automations/too_large.html", here=here_of(visit), text=text, name=heading.name
         )
-    text = json.dumps(json.loads(stored), ensure_ascii=False, indent=2)
+    text = msgspec.json.format(stored, indent=2).decode()
     return await _source_page(visit, text, edition_of(heading.name, heading.status, heading.version))
 
 
@@ -87,7 +88,7 @@ async def replace(visit: Visit, form: Form) -> Reply[Html]:
     draft = GraphDraft(document.get("name", heading.name), base=base)
     draft.steps, draft.connections = document.get("steps", []), document.get("connections", [])
     try:
-        await save(visit, draft, is_forced=form.get("do") == "overwrite", was=heading.status)
+        await save(visit, draft, len(text), is_forced=form.get("do") == "overwrite", was=heading.status)
     except ChangedMeanwhile:
         return await _source_page(visit, text, base, status=409, is_conflict=True)
     except Problem as problem:
@@ -99,8 +100,8 @@ async def replace(visit: Visit, form: Form) -> Reply[Html]:
 async def _document(text: str) -> dict[str, Any] | None:
     """Return the object that a text is; None where it is none."""
     try:
-        document = await in_thread_if_large(len(text), json.loads, text)
-    except (ValueError, RecursionError):
+        document = await parsed(text)
+    except ValueError:
         return None
     return document if isinstance(document, dict) else None
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -16,6 +15,7 @@ from pillarbox.automations.simulation.run import SimulatedEvent, SimulatedRun, S
 from pillarbox.dashboard.automations.automation_list import HERE
 from pillarbox.dashboard.automations.automation_page import ONE, details_of, here_of
 from pillarbox.dashboard.automations.graph_svg import DrawnLine, DrawnStep, drawn
+from pillarbox.dashboard.frame.json_text import parsed_here
 from pillarbox.dashboard.frame.screens import act, screen
 from pillarbox.dashboard.frame.tones import tone_of
 from pillarbox.dashboard.frame.visit import Visit
@@ -93,8 +93,8 @@ async def _later(visit: Visit, now: datetime, line: str) -> SimulatedEvent:
 
 def _payload(text: str) -> Mapping[str, Any]:
     try:
-        payload = json.loads(text) if text.strip() else {}
-    except (ValueError, RecursionError):
+        payload = parsed_here(text) if text.strip() else {}
+    except ValueError:
         payload = None
     if not isinstance(payload, dict):
         raise Invalid(t("simulation.no_json"))

@@ -10,6 +10,8 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
+import msgspec
+
 from pillarbox.dashboard.automations.assignments import (
     AssignmentError,
     shown,
@@ -18,6 +20,7 @@ from pillarbox.dashboard.automations.assignments import (
     typed_lines,
 )
 from pillarbox.dashboard.automations.step_words import OPERATORS, UNARY
+from pillarbox.dashboard.frame.json_text import parsed_here
 from pillarbox.dashboard.people.page_visits import Form
 from pillarbox.dashboard.texts import t
 
@@ -131,7 +134,7 @@ def _rule_fields(rule: Any) -> dict[str, Any]:
             rows = [_row(part) for part in parts]
     blank = {"field": "", "operator": "eq", "value": ""}
     rows += [dict(blank) for _ in range(min(BLANK_RULES, MOST_RULES - len(rows)))]
-    text = None if is_flat else json.dumps(rules, ensure_ascii=False, indent=2)
+    text = None if is_flat else msgspec.json.format(msgspec.json.encode(rules), indent=2).decode()
     return {"match": match, "rules": rows, "rule_json": text}
 
 
@@ -171,8 +174,8 @@ def _json_rule(text: str) -> dict[str, Any] | None:
     if not text.strip():
         return None
     try:
-        rule = json.loads(text)
-    except (ValueError, RecursionError):
+        rule = parsed_here(text)
+    except ValueError:
         raise FieldError(t("automation.no_json")) from None
     if not isinstance(rule, dict):
         raise FieldError(t("automation.no_json"))

@@ -7,7 +7,7 @@ import json
 from pillarbox.automations.changes import edition_of
 from pillarbox.automations.overview import views
 from pillarbox.dashboard.automations.automation_list import HERE
-from pillarbox.dashboard.automations.automation_page import ONE, details_of, here_of
+from pillarbox.dashboard.automations.automation_page import ONE, details_of, here_of, version_number
 from pillarbox.dashboard.automations.drafts import DraftError, draft_of
 from pillarbox.dashboard.automations.editor import EditorState, editor_page
 from pillarbox.dashboard.automations.graph_svg import DrawnLine, DrawnStep, drawn
@@ -16,7 +16,6 @@ from pillarbox.dashboard.frame.visit import Visit
 from pillarbox.dashboard.people.page_visits import Form
 from pillarbox.dashboard.texts import t
 from pillarbox.kernel.http.request import Html, Reply
-from pillarbox.kernel.wire.problems import NotFound
 
 VERSIONS = f"{ONE}/versions"
 
@@ -32,7 +31,7 @@ async def open_in_editor(visit: Visit, form: Form) -> Reply[Html]:
     """Show the editor with the graph of an older version. It is stored when it is saved there."""
     automation_id = visit.request.uuid("automation_id")
     heading = await views.heading_of(visit.db, automation_id)
-    number = _number(form.get("version"))
+    number = version_number(form.get("version"))
     version = await views.version_of(visit.db, automation_id, number)
     document = {
         "name": heading.name,
@@ -51,7 +50,7 @@ async def versions_page(visit: Visit, problem: str | None = None) -> Reply[Html]
     automation_id = visit.request.uuid("automation_id")
     heading = await views.heading_of(visit.db, automation_id)
     asked = visit.request.query.text("version")
-    number = heading.version if asked is None else _number(asked)
+    number = heading.version if asked is None else version_number(asked)
     version = await views.version_of(visit.db, automation_id, number)
     graph = await views.outlined(version.steps, version.connections)
     details = await details_of(visit, graph)
@@ -82,9 +81,3 @@ async def versions_page(visit: Visit, problem: str | None = None) -> Reply[Html]
             for place, step in enumerate(graph.steps)
         ],
     )
-
-
-def _number(text: str) -> int:
-    if not text.isdecimal() or not 0 < int(text[:10]) < 2**31:
-        raise NotFound("Version")
-    return int(text)

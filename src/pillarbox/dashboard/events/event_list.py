@@ -46,12 +46,14 @@ async def index(visit: Visit) -> Reply[Html]:
     """Show the events that are defined."""
     page = await list_page(visit, "/events", HERE)
     names = [row["name"] for row in page.rows]
+    counts = await latest.counts(visit.db)
     return await visit.draw(
         "events/list.html",
         events=page.rows,
         paging=page.paging,
         listeners=await views.listeners_of(visit.db, names) if names else {},
-        counts=await latest.counts(visit.db),
+        counts=counts,
+        is_part=sum(count.waiting + count.failed for count in counts.values()) >= latest.COUNTED,
         sample=SAMPLE,
     )
 

@@ -6,12 +6,11 @@ nothing listened to is gone.
 
 from __future__ import annotations
 
-import json
 from typing import Any, Final
 
 from pillarbox.automations.overview import views
 from pillarbox.dashboard.events.event_list import HERE
-from pillarbox.dashboard.frame.json_text import indented_text
+from pillarbox.dashboard.frame.json_text import indented_text, parsed
 from pillarbox.dashboard.frame.screens import act, screen
 from pillarbox.dashboard.frame.visit import Visit, with_query
 from pillarbox.dashboard.people.page_visits import Form
@@ -28,6 +27,9 @@ LATEST: Final = f"{HERE}/latest"
 SEND: Final = f"{HERE}/send"
 SHOWN: Final = 40
 PAYLOAD_SHOWN: Final = 1500
+PAYLOAD_READ: Final = 4 * PAYLOAD_SHOWN
+"""Characters of a payload that a list shows, and that it reads of the database."""
+
 LARGEST_FORM: Final = 400 * 1024
 NAMES: Final = 100
 
@@ -52,8 +54,8 @@ async def send(visit: Visit, form: Form) -> Reply[Html]:
     """Send an event of a contact, by its address or id."""
     given = {name: form.get(name) for name in ("name", "to", "payload")}
     try:
-        payload = json.loads(given["payload"]) if given["payload"].strip() else {}
-    except (ValueError, RecursionError):
+        payload = await parsed(given["payload"]) if given["payload"].strip() else {}
+    except ValueError:
         return await _send_page(visit, given, status=422, problem=t("event.no_json"))
     to = given["to"].strip()
     whom = {"contact_id": to} if well_formed(to) else {"email": to}
@@ -77,9 +79,9 @@ async def latest_of(visit: Visit, name: str | None, limit: int) -> list[dict[str
             "payload": event.payload,
             "run": None,
         }
-        for event in await latest.stored_events(visit.db, name, limit)
+        for event in await latest.stored_events(visit.db, name, limit, PAYLOAD_READ)
     }
-    for started in await views.starting_events(visit.db, name, limit):
+    for started in await views.starting_events(visit.db, name, limit, PAYLOAD_READ):
         found[started.id] = {
             "name": started.name,
             "email": started.email,
@@ -94,7 +96,7 @@ async def latest_of(visit: Visit, name: str | None, limit: int) -> list[dict[str
 
 
 def _shown(event: dict[str, Any]) -> dict[str, Any]:
-    text = indented_text(event["payload"][: 4 * PAYLOAD_SHOWN])
+    text = indented_text(event["payload"])
     is_cut = len(text) > PAYLOAD_SHOWN
     return {
         **event,

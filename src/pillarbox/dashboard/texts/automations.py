@@ -79,6 +79,10 @@ TEXTS: Final[dict[str, str]] = {
     "file, and read it in again.",
     "automation.too_large_source": "The graph is too large for a text field. Download it, and replace it "
     "over the API.",
+    "automation.no_room": "This makes the graph too large for the editor, which takes {limit}. It was not "
+    "taken over.",
+    "automation.changed": "The automation was changed meanwhile, and is not enabled. This is how it is now: "
+    "look at it, then enable it.",
     "automation.no_draft": "The form was not complete. Go back in the browser to find what you typed.",
     "automation.no_key": "The key of a step has 1 to 100 letters, digits, `_`, `.` and `-`.",
     "automation.key_taken": "There is a step {step} already.",

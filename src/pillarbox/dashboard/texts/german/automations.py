@@ -81,6 +81,10 @@ TEXTS: Final[dict[str, str]] = {
     "ändern Sie die Datei und lesen Sie sie wieder ein.",
     "automation.too_large_source": "Der Graph ist zu groß für ein Textfeld. Laden Sie ihn herunter und "
     "ersetzen Sie ihn über die API.",
+    "automation.no_room": "Damit wird der Graph zu groß für den Editor, der {limit} nimmt. Es wurde nicht "
+    "übernommen.",
+    "automation.changed": "Die Automation wurde inzwischen geändert und nicht eingeschaltet. So ist sie "
+    "jetzt: Sehen Sie sie an, dann schalten Sie sie ein.",
     "automation.no_draft": "Das Formular war nicht vollständig. Gehen Sie im Browser zurück, um Ihre "
     "Eingaben zu finden.",
     "automation.no_key": "Der Schlüssel eines Schritts hat 1 bis 100 Buchstaben, Ziffern, `_`, `.` und `-`.",
