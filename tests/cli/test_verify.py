@@ -326,6 +326,7 @@ OWN_STORIES = {
     "oauth",
     "events",
     "automations",
+    "personal_data",
 }
 """Slices whose own tests damage rows for each of their invariants."""
 

@@ -504,6 +504,14 @@ async def test_an_erasure_that_is_interrupted_goes_on(here: World, monkeypatch: 
     assert (again["id"], again["status"]) == (done["id"], "completed")
 
 
+async def test_an_erasure_without_its_job_is_a_gap(here: World) -> None:
+    team = await here.team("Harbor")
+    await team.http.post(f"/personal-data/{KIM}/erase")
+    assert await faults_of(here) == []
+    await here.pool.execute("DELETE FROM jobs WHERE kind = 'personal_data.erase'")
+    assert await faults_of(here) == ["erasure_without_job"]
+
+
 async def test_the_file_of_a_person_has_what_is_held(here: World) -> None:
     team, quay = await here.team("Harbor"), await here.team("Quay")
     await team.post("/contacts", {"email": KIM, "first_name": "Kim"})

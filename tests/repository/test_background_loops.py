@@ -37,6 +37,7 @@ OTHERS = {
     "mail/smtp/listener.py:_sweep": "works in memory alone",
     "people/passwords.py:_place": "one request that waits",
     "receiving/retention.py:_purge": "batches of one run of a periodic job",
+    "personal_data/commands/people.py:_erase": "a command",
     "webhooks/commands.py:forever": "a command",
 }
 """Functions whose loop pauses and is no background loop that can fail, each with its reason."""

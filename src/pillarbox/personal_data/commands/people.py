@@ -18,6 +18,7 @@ from pillarbox.kernel.terminal.answers import CommandRefused, counted, perform, 
 from pillarbox.kernel.terminal.connect import CommandDatabase, Data, DatabaseUrl
 from pillarbox.kernel.terminal.output_file import STANDARD, output_file
 from pillarbox.kernel.terminal.program import running_program
+from pillarbox.kernel.terminal.questions import confirm
 from pillarbox.kernel.wire.email_address import EmailAddress, NotAnAddress, email_address
 from pillarbox.kernel.work import job_queries
 from pillarbox.people.audit import Act, record_command
@@ -61,10 +62,10 @@ def erase_person(
     database_url: DatabaseUrl = None,
 ) -> None:
     """Erase all that a team holds about an address. A hash stays, by which later mail to it is skipped."""
-    if not yes:
-        typer.confirm(f"Erase {address} for good?", abort=True)
     perform(
-        lambda found: _erase(found, team, address, waits=not no_wait), data=data, database_url=database_url
+        lambda found: _erase(found, team, address, asks=not yes, waits=not no_wait),
+        data=data,
+        database_url=database_url,
     )
 
 
@@ -81,8 +82,10 @@ async def _export(connected: CommandDatabase, team: str | None, text: str, path:
     return 0
 
 
-async def _erase(connected: CommandDatabase, team: str | None, text: str, *, waits: bool) -> int:
+async def _erase(connected: CommandDatabase, team: str | None, text: str, *, asks: bool, waits: bool) -> int:
     owner, address = await one_team(connected, team), _address(text)
+    if asks:
+        confirm(f"Erase {address.shown} for good?")
     clock = SystemClock()
     ids, now = Ids(clock), clock.now()
     hash_ = await _erased(connected).hash_of(owner.id, address.address)
