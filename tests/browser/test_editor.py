@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from playwright.async_api import Error
 
 from browser.test_screens import CUT, TOO_WIDE
 from kit.browser import Chromium, Tab, chromium
@@ -38,9 +39,15 @@ def browser() -> Iterator[Chromium]:
 
 
 async def comes(tab: Tab, script: str) -> Any:
-    """Return the first value of the script that is true."""
+    """Return the first value of the script that is true, also where the page gives way to another."""
+    value = None
     async with asyncio.timeout(SECONDS):
-        while not (value := await tab.run(script)):
+        while not value:
+            try:
+                value = await tab.run(script)
+            except Error as fault:
+                if "navigation" not in fault.message:
+                    raise
             await asyncio.sleep(0.02)
     return value
 
@@ -74,11 +81,40 @@ async def test_what_is_typed_is_shown_saved_and_undone(
             "document.querySelector('[data-root] > [data-add] button').click()"
         )
         assert await tab.run("document.querySelectorAll('[data-root] > [data-block=button]').length") == 2
-        await team.call(
-            "PUT", f"/templates/{template_id}/document", {"document": {"kind": "markdown", "text": "Ben"}}
-        )
+        await comes(tab, "document.querySelector('[data-state]').textContent === 'Saved'")
+        of_ben = {"kind": "blocks", "blocks": [{"type": "heading", "text": "Of Ben"}]}
+        await team.call("PUT", f"/templates/{template_id}/document", {"document": of_ben})
+        await tab.run(TYPED % "Of Ada")
         await comes(tab, "!document.querySelector('[data-conflict]').hidden")
+        await tab.run("document.querySelector('[data-take-theirs]').click()")
+        await comes(tab, f"{value} === 'Of Ben'")
+        assert await heading_of(team, template_id) == "Of Ben"
         assert tab.violations == []
+
+
+async def test_what_is_typed_survives_a_logout_and_goes_before_a_publication(
+    database_url: str, tmp_path: Path, browser: Chromium
+) -> None:
+    async with world(database_url, tmp_path, started=False) as here, browser.tab() as tab:
+        team = await here.team("Harbor")
+        template_id = await a_template(team)
+        await logs_in(tab, here, await a_person(team, "ada@harbor.example"), "/dashboard")
+        await tab.open(f"{here.url}/dashboard/templates/{template_id}")
+        pages = await tab.run("history.length")
+        await here.pool.execute("UPDATE person_sessions SET ends_at = ends_at - interval '1 year'")
+        await tab.run(TYPED % "Typed while logged out")
+        await comes(tab, "document.querySelector('[data-state]').textContent.includes('logged out')")
+        await here.pool.execute("UPDATE person_sessions SET ends_at = ends_at + interval '1 year'")
+        await comes(tab, "document.querySelector('[data-state]').textContent === 'Saved'")
+        assert await heading_of(team, template_id) == "Typed while logged out"
+        assert await tab.run("history.length") == pages
+        # The button is pressed while the text before is on its way.
+        await tab.run(TYPED % "First")
+        await tab.run("document.querySelector('[data-head]').requestSubmit()")
+        await tab.run(TYPED % "Published")
+        await tab.run("document.querySelector('form[action$=publish]').requestSubmit()")
+        await comes(tab, "document.body.innerText.includes('mail is made of it from now on')")
+        assert await heading_of(team, template_id) == "Published"
 
 
 async def gallery(database_url: str, tmp_path: Path, browser: Chromium, names: list[str]) -> None:

@@ -228,3 +228,108 @@ async def test_a_draft_of_a_broadcast_is_written_in_the_editor(pillarbox: World)
     assert (await team.get(f"/broadcasts/{copy}/document")).json()["document"]["kind"] == "html"
     await stranger.get(HERE)
     assert (await stranger.post(f"{path}/save", **fields)).status_code == 404
+
+
+async def test_saving_keeps_what_the_editor_does_not_show(pillarbox: World) -> None:
+    team = await pillarbox.team()
+    ada = await browser(team)
+    path = f"{HERE}/{await a_template(team)}"
+    template_id = path.rpartition("/")[2]
+    put = f"/templates/{template_id}/document"
+
+    async def saves(**document: Any) -> dict[str, Any]:
+        revision = revision_of((await ada.get(path)).text)
+        answer = await ada.post(f"{path}/save", document=json.dumps(document), revision=revision)
+        assert answer.status_code == 200, answer.text
+        return await document_of(team, template_id)
+
+    await team.call("PUT", put, {"document": {"kind": "markdown", "text": "Moin", "language": "de"}})
+    assert 'name="language" value="de"' in (await ada.get(path)).text
+    assert (await saves(kind="markdown", source="Moin", language="de"))["language"] == "de"
+    await team.call("PUT", put, {"document": {"kind": "html", "html": "<p>x</p>", "text": "By hand"}})
+    assert "By hand</textarea>" in (await ada.get(path)).text
+    assert (await saves(kind="html", source="<p>y</p>", text="By hand"))["text"] == "By hand"
+
+
+async def test_a_refused_block_keeps_what_was_typed(pillarbox: World) -> None:
+    team = await pillarbox.team()
+    ada = await browser(team)
+    path = f"{HERE}/{await a_template(team)}"
+    revision = revision_of((await ada.get(path)).text)
+    fields = {"operation": "save", "place": "0", "align": "left", "level": "1", "revision": revision}
+    long = await ada.post(f"{path}/block", text="x" * 501, **fields)
+    assert long.status_code == 422
+    assert "x" * 501 in long.text
+    await ada.post(f"{path}/block", text="Of Ben", **fields)
+    late = await ada.post(f"{path}/block", text="Of Ada", **fields)
+    assert late.status_code == 422
+    assert "Of Ada</textarea>" in late.text
+
+
+async def test_another_way_of_writing_begins_with_what_is_there(pillarbox: World) -> None:
+    team = await pillarbox.team()
+    ada = await browser(team)
+    path = f"{HERE}/{await a_template(team)}"
+    template_id = path.rpartition("/")[2]
+    put = f"/templates/{template_id}/document"
+
+    async def turns_into(kind: str) -> str:
+        revision = revision_of((await ada.get(path)).text)
+        answer = await ada.post(f"{path}/content", kind=kind, revision=revision)
+        assert answer.status_code == 303, text_of(answer)
+        return json.dumps(await document_of(team, template_id))
+
+    mjml = await turns_into("mjml")
+    assert "<mj-button" in mjml
+    assert "{{{ORDER_NO}}}" in mjml
+    await team.call("PUT", put, {"document": {"kind": "html", "html": "<p>Twelve &lt;b&gt;</p>"}})
+    assert "Twelve &lt;b&gt;" in await turns_into("mjml")
+    await team.call("PUT", put, {"document": {"kind": "html", "html": "<p>Twelve lanterns</p>"}})
+    assert "Twelve lanterns" in await turns_into("markdown")
+
+
+async def test_the_preview_says_what_is_wrong_with_a_document(pillarbox: World) -> None:
+    team = await pillarbox.team()
+    ada = await browser(team)
+    path = f"{HERE}/{await a_template(team)}"
+    await ada.get(path)
+    for document in ({"kind": "mjml", "source": "<mjml><b>"}, {"kind": "markdown", "language": "?"}, []):
+        answer = await ada.post(f"{path}/html", document=json.dumps(document))
+        assert answer.status_code == 422
+        assert "frame-ancestors 'self'" in answer.headers["content-security-policy"]
+        assert "<nav" not in answer.text
+
+
+async def test_settings_leave_variables_alone_that_their_form_did_not_show(pillarbox: World) -> None:
+    team = await pillarbox.team()
+    ada = await browser(team)
+    template_id = await a_template(team)
+    await ada.get(f"{HERE}/{template_id}/settings")
+    variables = [{"key": key, "type": "string", "fallback_value": "soon"} for key in ("ORDER_NO", "LATER")]
+    await team.call("PATCH", f"/templates/{template_id}", {"variables": variables})
+    fields = {"name": "Shipped", "alias": "", "type.ORDER_NO": "string", "fallback.ORDER_NO": "7"}
+    assert (await ada.post(f"{HERE}/{template_id}/settings", **fields)).status_code == 303
+    shown = (await team.get(f"/templates/{template_id}")).json()["variables"]
+    assert [(one["key"], one["fallback_value"]) for one in shown] == [
+        ("ORDER_NO", "7"),
+        ("LATER", "soon"),
+    ]
+    for number in ("nan", "inf", "-1e999"):
+        fields = {"name": "x", "type.LATER": "number", "fallback.LATER": number}
+        assert (await ada.post(f"{HERE}/{template_id}/settings", **fields)).status_code == 422, number
+
+
+async def test_addresses_for_answers_of_a_draft_can_be_taken_away(pillarbox: World) -> None:
+    team = await pillarbox.team()
+    ada = await browser(team)
+    segment_id = (await team.post("/segments", {"name": "All"})).json()["id"]
+    draft = {"segment_id": segment_id, "from": "hello@harbor.example", "subject": "News", "html": "<p>x</p>"}
+    created = await team.post("/broadcasts", {**draft, "reply_to": "ada@harbor.example"})
+    broadcast_id = created.json()["id"]
+    path = f"/dashboard/broadcasts/{broadcast_id}/editor"
+    await ada.get(path)
+    fields = {"document": json.dumps({"kind": "html", "source": "<p>Tides</p>"}), "reply_to": ""}
+    assert (await ada.post(f"{path}/save", **fields)).status_code == 200
+    shown = (await team.get(f"/broadcasts/{broadcast_id}")).json()
+    assert (shown["reply_to"], shown["text"]) == (None, "Tides")
+    assert (await team.get(f"/broadcasts/{broadcast_id}/document")).json()["document"]["text"] is None

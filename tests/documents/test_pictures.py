@@ -164,6 +164,23 @@ async def test_a_picture_is_uploaded_served_and_removed(pillarbox: World) -> Non
     assert (await pillarbox.client(None).get("/i/../etc/passwd")).status_code == 404
 
 
+async def test_a_name_with_a_nul_is_no_form(pillarbox: World) -> None:
+    ada = await browser(await pillarbox.team())
+    page = await ada.get(HERE)
+    fields = {"alt": "A lantern", "csrf_token": page.text.split('name="csrf_token" value="')[1].split('"')[0]}
+    data = "".join(
+        f'--b\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'
+        for name, value in fields.items()
+    ).encode()
+    data += (
+        b'--b\r\nContent-Disposition: form-data; name="file"; filename="a\0.png"\r\n\r\n'
+        + picture()
+        + b"\r\n--b--\r\n"
+    )
+    headers = {"content-type": "multipart/form-data; boundary=b", "sec-fetch-site": "same-origin"}
+    assert (await ada.ask("POST", HERE, content=data, headers=headers)).status_code == 400
+
+
 async def test_pictures_that_come_at_once_have_the_same_room(
     pillarbox: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
-from pillarbox.documents import source
+from pillarbox.documents import markdown_text, source
 from pillarbox.documents.colors import contrast
 from pillarbox.documents.rendering import STACK, DocumentRefused, _thread_with_stack, rendered
 from pillarbox.documents.safe_html import active_part
 from pillarbox.documents.source import document_of
 from pillarbox.documents.theme import DEFAULT, Theme, by_day, by_night
+from pillarbox.kernel.wire.problems import InvalidField
 
 EVIL = (
     "\"'><script>alert(1)</script><img src=x onerror=alert(1)>{{{NAME|<script>alert(2)</script>}}}</mj-text>"
@@ -111,6 +112,37 @@ def test_mjml_is_bounded(mjml: str, is_refused: bool) -> None:
         return False
 
     assert _thread_with_stack(STACK).submit(work).result() is is_refused
+
+
+def refused(fields: dict[str, Any]) -> bool:
+    try:
+        rendered(document_of(fields), DEFAULT)
+    except InvalidField:
+        return True
+    return False
+
+
+def test_a_document_of_blocks_is_bounded_as_a_whole() -> None:
+    large = [{"type": "html", "html": "<p>x</p>" * 12_000}]
+    assert not refused({"kind": "blocks", "blocks": [{"type": "code", "text": "x" * 20_000}]})
+    assert refused({"kind": "blocks", "blocks": large * 10})
+
+
+def test_markdown_that_takes_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(markdown_text, "MOST_SECONDS", 0.05)
+    assert not refused({"kind": "markdown", "text": "Hi *there*"})
+    for text in (
+        "[" * 20_000,
+        "|a" * 100 + "\n" + "|-" * 100 + "\n" + "x\n" * 500 + "\nx\n\nx",
+        "*a _a " * 3000,
+    ):
+        assert refused({"kind": "markdown", "text": text}), text[:10]
+
+
+def test_the_way_out_of_markdown_has_the_language_of_the_text() -> None:
+    mail = rendered(document_of({"kind": "markdown", "text": "Hallo", "language": "de-AT"}), DEFAULT)
+    assert ">Abmelden<" in mail.html
+    assert "Abmelden: {{{UNSUBSCRIBE_URL}}}" in (mail.text or "")
 
 
 def test_what_is_kept_counts_only_beside_its_html() -> None:

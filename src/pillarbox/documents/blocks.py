@@ -128,18 +128,21 @@ class DocumentBase(Struct, kw_only=True, forbid_unknown_fields=True, tag_field="
     """A document; its field `kind` says how it is written."""
 
 
+Language = Annotated[str, Meta(pattern=r"^[A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8})*$", max_length=20)]
+
+
 class BlockDocument(DocumentBase, tag="blocks"):
     """`preheader` is the text that mailboxes show behind the subject, `language` that of the text."""
 
     blocks: Annotated[list[Block], Meta(max_length=MOST_BLOCKS)] = []
     preheader: Line = ""
-    language: Annotated[str, Meta(pattern=r"^[A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8})*$", max_length=20)] = "en"
+    language: Language = "en"
 
 
 class MarkdownDocument(DocumentBase, tag="markdown"):
     text: Annotated[str, Meta(max_length=200_000)] = ""
     preheader: Line = ""
-    language: Annotated[str, Meta(pattern=r"^[A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8})*$", max_length=20)] = "en"
+    language: Language = "en"
 
 
 class MjmlDocument(DocumentBase, tag="mjml"):
@@ -151,6 +154,21 @@ class HtmlDocument(DocumentBase, tag="html"):
 
     html: str = ""
     text: str | None = None
+
+
+WAY_OUT: Final = {"de": "Abmelden"}
+"""The text of the link to unsubscribe below Markdown, by language; English has its own."""
+
+
+def written_blocks(document: BlockDocument | MarkdownDocument) -> list[Block]:
+    """Return the blocks of a document. Markdown is one text, with a footer unless it has a way out."""
+    if isinstance(document, BlockDocument):
+        return document.blocks
+    blocks: list[Block] = [TextBlock(text=document.text)]
+    if "UNSUBSCRIBE_URL" not in document.text:
+        language = document.language.partition("-")[0].lower()
+        blocks.append(FooterBlock(unsubscribe=WAY_OUT.get(language, "Unsubscribe")))
+    return blocks
 
 
 Document = BlockDocument | MarkdownDocument | MjmlDocument | HtmlDocument

@@ -2,20 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
+from math import inf
 from typing import TYPE_CHECKING, Any, Final
 
 from pillarbox.documents.kept_placeholders import KeptPlaceholders
+from pillarbox.kernel.wire.problems import InvalidField
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
 
 DEEPEST: Final = 12
 """Lists in lists and quotations in quotations."""
+MOST_SECONDS: Final = 2.0
+"""Processor time that all Markdown of a document may take. An honest mail takes a hundredth."""
+
+_ends: ContextVar[float] = ContextVar("markdown_ends", default=inf)
 
 Styles = Mapping[str, str]
 """The style of each element by its name; `p.last` is that of a paragraph with nothing behind it."""
+
+
+class MarkdownTooLong(InvalidField):
+    """The Markdown takes too long to be read (422)."""
+
+    def __init__(self) -> None:
+        super().__init__("document", "Its Markdown takes too long to be read. Use fewer marks.")
+
+
+@contextmanager
+def limited_time() -> Iterator[None]:
+    """Raise MarkdownTooLong once the Markdown of this block has taken `MOST_SECONDS` of processor time."""
+    mark = _ends.set(time.thread_time() + MOST_SECONDS)
+    try:
+        yield
+    finally:
+        _ends.reset(mark)
+
+
+def _check_time(*_: Any) -> bool:
+    """Be a rule of the parser that never matches: it is asked at every step."""
+    if time.thread_time() > _ends.get():
+        raise MarkdownTooLong
+    return False
 
 
 @cache
@@ -24,6 +57,8 @@ def _parser() -> MarkdownIt:
 
     parser = MarkdownIt("commonmark", {"html": False, "linkify": False, "maxNesting": DEEPEST})
     parser.enable(["table", "strikethrough"])
+    parser.block.ruler.before("table", "time", _check_time)
+    parser.inline.ruler.before("text", "time", _check_time)
     # Links are judged when they are written: a mark of a placeholder is no address yet.
     parser.validateLink = _any_link  # type: ignore[method-assign]
     parser.normalizeLink = _same_link  # type: ignore[method-assign]

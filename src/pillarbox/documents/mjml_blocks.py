@@ -25,6 +25,7 @@ from pillarbox.documents.blocks import (
     SocialBlock,
     SpacerBlock,
     TextBlock,
+    written_blocks,
 )
 from pillarbox.documents.kept_placeholders import MARK, UNSUBSCRIBE, KeptPlaceholders
 from pillarbox.documents.markdown_text import html_of, inline_html
@@ -49,12 +50,7 @@ class MjmlWriter:
 
     def document(self, document: BlockDocument | MarkdownDocument) -> str:
         """Return the document as MJML, with marks in place of placeholders."""
-        if isinstance(document, MarkdownDocument):
-            blocks: Sequence[Block] = [TextBlock(text=document.text)]
-            if "UNSUBSCRIBE_URL" not in document.text:
-                blocks = [*blocks, FooterBlock(unsubscribe="Unsubscribe")]
-        else:
-            blocks = document.blocks
+        blocks = written_blocks(document)
         body = [block for block in blocks if not isinstance(block, FooterBlock)]
         ends = [block for block in blocks if isinstance(block, FooterBlock)]
         preheader = self._plain(document.preheader)

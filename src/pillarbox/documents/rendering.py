@@ -12,12 +12,18 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
+import msgspec
+
 from pillarbox.documents.blocks import (
+    LONGEST_SOURCE,
+    BlockDocument,
     Document,
     HtmlDocument,
+    MarkdownDocument,
     MjmlDocument,
 )
 from pillarbox.documents.kept_placeholders import KeptPlaceholders
+from pillarbox.documents.markdown_text import limited_time
 from pillarbox.documents.mjml_blocks import MjmlWriter
 from pillarbox.documents.safe_html import active_part
 from pillarbox.documents.text_part import text_part
@@ -60,9 +66,19 @@ def rendered(document: Document, theme: Theme) -> RenderedDocument:
         html = kept.in_html(_html_of_mjml(kept.marked(document.source)))
         _refuse_active(html)
         return RenderedDocument(html, None)
+    if len(msgspec.json.encode(document).decode()) > LONGEST_SOURCE:
+        raise DocumentRefused(f"All its texts together may have {LONGEST_SOURCE} characters.")
     kept = KeptPlaceholders()
-    html = kept.in_html(_html_of_mjml(MjmlWriter(theme, kept).document(document)))
-    return RenderedDocument(html, text_part(document, theme))
+    with limited_time():
+        html = kept.in_html(_html_of_mjml(MjmlWriter(theme, kept).document(document)))
+        return RenderedDocument(html, text_part(document, theme))
+
+
+def mjml_of(document: BlockDocument | MarkdownDocument, theme: Theme) -> str:
+    """Return a document as MJML with its placeholders, to be written on as that."""
+    kept = KeptPlaceholders()
+    with limited_time():
+        return kept.in_html(MjmlWriter(theme, kept).document(document))
 
 
 def _html_of_mjml(source: str) -> str:

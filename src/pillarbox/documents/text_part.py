@@ -22,6 +22,7 @@ from pillarbox.documents.blocks import (
     QuoteBlock,
     SocialBlock,
     TextBlock,
+    written_blocks,
 )
 from pillarbox.documents.kept_placeholders import MARK, UNSUBSCRIBE, KeptPlaceholders
 from pillarbox.documents.markdown_text import html_of, inline_html
@@ -37,12 +38,7 @@ LINE: Final = "-" * 40
 def text_part(document: BlockDocument | MarkdownDocument, theme: Theme) -> str:
     """Return the text of a document, with its placeholders."""
     kept = KeptPlaceholders()
-    if isinstance(document, MarkdownDocument):
-        blocks: list[Block] = [TextBlock(text=document.text)]
-        if "UNSUBSCRIBE_URL" not in document.text:
-            blocks.append(FooterBlock(unsubscribe="Unsubscribe"))
-    else:
-        blocks = document.blocks
+    blocks = written_blocks(document)
     ends = [block for block in blocks if isinstance(block, FooterBlock)]
     parts = [part.strip() for block in blocks if block not in ends for part in _parts(block, kept)]
     foot = [part for block in ends if (part := _footer(block, theme, kept))]

@@ -32,7 +32,7 @@
     const written = { kind, heads: {} };
     for (const field of head.querySelectorAll("[name]")) {
       if (["subject", "from", "reply_to"].includes(field.name)) written.heads[field.name] = field.value;
-      else if (["preheader", "source"].includes(field.name)) written[field.name] = field.value;
+      else if (["preheader", "language", "source", "text"].includes(field.name)) written[field.name] = field.value;
     }
     if (root) written.blocks = own(root).map(readBlock);
     return written;
@@ -66,10 +66,15 @@
       if (value !== undefined && field.type !== "hidden") field.value = value;
     }
     if (root) {
-      const open = own(root).map((block) => block.querySelector("details").open);
+      const all = () => [...root.querySelectorAll("[data-block]")];
+      const before = all(), open = before.map((block) => block.querySelector("details").open);
+      const focused = document.activeElement?.closest("[data-block]"), name = document.activeElement?.name;
+      const place = before.indexOf(focused);
       own(root).forEach((block) => block.remove());
       root.prepend(...written.blocks.map(made));
-      own(root).forEach((block, index) => { block.querySelector("details").open = open[index] ?? false; });
+      all().forEach((block, index) => { block.querySelector("details").open = open[index] ?? false; });
+      const block = place < 0 ? null : all()[place];
+      (block?.querySelector(`[name="${CSS.escape(name ?? "")}"]`) ?? block?.querySelector("summary"))?.focus();
     }
   };
 
@@ -99,64 +104,94 @@
   undo.addEventListener("click", () => travel(-1));
   redo.addEventListener("click", () => travel(1));
 
-  // Saving, one at a time. Whoever was overtaken decides.
-  let saved = history[0], saving = false, saveTimer = 0, previewTimer = 0, isStopped = false;
+  // Saving, one at a time. Whoever was overtaken decides; whoever was logged out goes on when they are back.
+  let saved = history[0], running = null, saveTimer = 0, previewTimer = 0, isStopped = false, isLeaving = false, token = csrf;
   const body = (written, more) => {
     const { heads, ...rest } = written;
-    return new URLSearchParams({ csrf_token: csrf, document: JSON.stringify(rest), ...heads, ...more });
+    return new URLSearchParams({ csrf_token: token, document: JSON.stringify(rest), ...heads, ...more });
   };
-  const save = async () => {
-    if (saving || isStopped) return;
-    const now = JSON.stringify(read());
-    if (now === saved) return;
-    saving = true;
-    state.textContent = editor.dataset.saidSaving;
-    try {
-      const answer = await fetch(`${path}/save`, { method: "POST", body: body(JSON.parse(now), { revision }) });
-      const said = await answer.json();
-      if (answer.ok) {
-        saved = now;
-        revision = said.revision;
-        for (const field of editor.querySelectorAll("input[name=revision]")) field.value = revision;
-        editor.querySelector("[data-checks]").innerHTML = said.checks;
-        state.textContent = editor.dataset.saidSaved;
-      } else if (said.conflict) {
-        isStopped = true;
-        conflict.hidden = false;
-        conflict.scrollIntoView({ block: "nearest" });
-        state.textContent = "";
-      } else {
-        state.textContent = `${editor.dataset.saidFailed} ${said.message}`;
-      }
-    } catch {
-      state.textContent = editor.dataset.saidFailed;
-    } finally {
-      saving = false;
-      if (JSON.stringify(read()) !== saved && !isStopped) saveTimer = setTimeout(save, 3000);
+  const unsaved = () => JSON.stringify(read()) !== saved;
+  const again = (milliseconds) => { clearTimeout(saveTimer); saveTimer = setTimeout(save, milliseconds); };
+  const newToken = async () => {
+    const answer = await fetch(path);
+    if (!answer.ok || answer.redirected) return false;
+    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    const before = token;
+    token = page.querySelector("[data-editor]")?.dataset.csrf ?? token;
+    for (const field of document.querySelectorAll("input[name=csrf_token]")) field.value = token;
+    return token !== before;
+  };
+  const send = async (now) => {
+    const answer = await fetch(`${path}/save`, { method: "POST", body: body(JSON.parse(now), { revision }) });
+    const isJson = (answer.headers.get("content-type") ?? "").startsWith("application/json");
+    if (!isJson && (answer.redirected || answer.status === 403)) {
+      state.textContent = editor.dataset.saidSession;
+      again(await newToken() ? 0 : 5000);
+      return;
+    }
+    const said = isJson ? await answer.json() : { message: answer.status };
+    if (answer.ok && isJson) {
+      saved = now;
+      revision = said.revision;
+      for (const field of editor.querySelectorAll("input[name=revision]")) field.value = revision;
+      editor.querySelector("[data-checks]").innerHTML = said.checks;
+      state.textContent = editor.dataset.saidSaved;
+      if (unsaved()) again(3000);
+    } else if (said.conflict) {
+      isStopped = true;
+      conflict.hidden = false;
+      conflict.scrollIntoView({ block: "nearest" });
+      state.textContent = "";
+    } else {
+      // What is refused is refused again until it is changed; a server that has no time may have some later.
+      state.textContent = `${editor.dataset.saidFailed} ${said.message}`;
+      if (answer.status === 429 || answer.status >= 500) again(5000);
     }
   };
-  editor.querySelector("[data-take-theirs]").addEventListener("click", () => { isStopped = true; location.reload(); });
+  const save = async () => {
+    clearTimeout(saveTimer);
+    if (running) return running;
+    const now = JSON.stringify(read());
+    if (isStopped || now === saved) return undefined;
+    state.textContent = editor.dataset.saidSaving;
+    running = send(now).catch(() => { state.textContent = editor.dataset.saidOffline; again(3000); });
+    await running;
+    running = null;
+    return undefined;
+  };
+  // Stores all that is written; false where it could not.
+  const saveAll = async () => {
+    await save();
+    if (unsaved()) await save();
+    return !unsaved();
+  };
+  editor.querySelector("[data-take-theirs]").addEventListener("click", () => { isLeaving = true; location.reload(); });
   editor.querySelector("[data-keep-mine]").addEventListener("click", () => {
     conflict.hidden = true;
     isStopped = false;
     revision = "";
     save();
   });
-  const unsaved = () => !isStopped && JSON.stringify(read()) !== saved;
-  addEventListener("beforeunload", (event) => { if (unsaved()) event.preventDefault(); });
+  addEventListener("beforeunload", (event) => { if (!isLeaving && unsaved()) event.preventDefault(); });
+  document.addEventListener("visibilitychange", () => { if (document.visibilityState === "hidden") save(); });
   addEventListener("pagehide", () => {
-    if (unsaved()) navigator.sendBeacon(`${path}/save`, body(read(), { revision }));
+    if (!isLeaving && !isStopped && unsaved()) navigator.sendBeacon(`${path}/save`, body(read(), { revision }));
   });
-  // Publishing and testing use what is stored: it is stored first.
+  // Publishing, testing, another way of writing and the next step use what is stored: it is stored first.
   document.addEventListener("submit", async (event) => {
     const form = event.target;
-    if (editor.contains(form) || form.method !== "post" || !unsaved()) return;
+    if (form === head || form === look || form.matches(".block-form, [data-add]") || form.method !== "post" || !unsaved()) return;
     event.preventDefault();
     event.stopImmediatePropagation();
-    clearTimeout(saveTimer);
-    await save();
-    if (!unsaved()) { delete form.dataset.sent; form.requestSubmit(event.submitter); }
+    if (await saveAll()) { delete form.dataset.sent; form.requestSubmit(event.submitter); }
   }, true);
+  for (const link of document.querySelectorAll("a[data-save-first]")) {
+    link.addEventListener("click", async (event) => {
+      if (event.ctrlKey || event.metaKey || event.shiftKey || !unsaved()) return;
+      event.preventDefault();
+      if (await saveAll()) location.assign(link.href);
+    });
+  }
 
   // The preview: a form posts into a new frame, which takes the place of the old one when it is there.
   const box = editor.querySelector("[data-preview]");
@@ -190,18 +225,20 @@
     box.classList.toggle("is-phone", look.elements.width.value === "phone");
   };
   look.addEventListener("submit", (event) => { event.preventDefault(); preview(); });
-  look.addEventListener("change", preview);
+  look.addEventListener("change", () => {
+    for (const field of document.querySelectorAll("form[action$='/test'] input[name=contact]")) field.value = look.elements.contact.value;
+    preview();
+  });
 
   const later = () => {
     clearTimeout(previewTimer);
     previewTimer = setTimeout(preview, 120);
-    clearTimeout(saveTimer);
-    saveTimer = setTimeout(save, 2500);
+    again(2500);
   };
   const changed = (isTyping) => { if (remember(isTyping)) later(); };
 
   editor.addEventListener("input", (event) => {
-    if (look.contains(event.target) || event.target.matches("[data-insert-list]")) return;
+    if (look.contains(event.target) || event.target.matches("[data-insert-list], [name=count]")) return;
     const block = event.target.closest("[data-block]");
     if (block) excerpt(block);
     changed(event.target.tagName !== "SELECT" && event.target.type !== "checkbox");
@@ -253,6 +290,7 @@
     const fresh = made({ ...current, columns });
     fresh.querySelector("details").open = true;
     block.replaceWith(fresh);
+    fresh.querySelector("[name=count]").focus();
     changed(false);
   });
 
@@ -275,7 +313,7 @@
       const file = event.target.files[0], alt = field.closest(".block-fields").querySelector("[name=alt]");
       if (!file) return;
       const form = new FormData();
-      for (const [name, value] of [["csrf_token", csrf], ["as", "json"], ["alt", alt.value || file.name.replace(/\.\w+$/, "")]]) form.append(name, value);
+      for (const [name, value] of [["csrf_token", token], ["as", "json"], ["alt", alt.value || file.name.replace(/\.\w+$/, "")]]) form.append(name, value);
       form.append("file", file);
       state.textContent = editor.dataset.saidSaving;
       try {
@@ -370,7 +408,7 @@
   editor.addEventListener("keydown", (event) => {
     if (!(event.ctrlKey || event.metaKey) || event.altKey) return;
     const key = event.key.toLowerCase(), field = event.target;
-    if (key === "s") { event.preventDefault(); clearTimeout(saveTimer); save(); return; }
+    if (key === "s") { event.preventDefault(); save(); return; }
     const inText = field.matches("textarea, input:not([type=checkbox])");
     if (inText && field.matches("[data-marks]") && ["b", "i", "k"].includes(key)) {
       event.preventDefault();

@@ -43,6 +43,15 @@ FIELDS: Final[Mapping[str, tuple[BlockField, ...]]] = {
 """The fields of each type of block, in the order of the forms."""
 
 TYPES: Final = tuple(FIELDS)
+TEXT_FIELDS: Final = tuple(
+    {
+        field.name: None
+        for fields in FIELDS.values()
+        for field in fields
+        if field.kind not in ("choice", "flag", "number")
+    }
+)
+"""Names of the fields that people write texts into."""
 IN_COLUMNS: Final = tuple(kind for kind in TYPES if kind not in ("columns", "footer"))
 
 State = dict[str, Any]

@@ -5,15 +5,20 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 from typing import Any, Final
 
 from pillarbox.dashboard.editor.block_fields import State, block_of, states_of
 from pillarbox.dashboard.frame.visit import Visit
 from pillarbox.dashboard.people.page_visits import Form
 from pillarbox.dashboard.texts import t
-from pillarbox.documents.blocks import Document
+from pillarbox.documents.blocks import BlockDocument, Document, MarkdownDocument
+from pillarbox.documents.rendering import mjml_of
 from pillarbox.documents.source import document_of
+from pillarbox.documents.theme import Theme
+from pillarbox.kernel.process.offload import in_thread_if_large
 from pillarbox.kernel.wire.problems import Invalid
+from pillarbox.mail.html.plain_text import text_of
 
 KINDS: Final = ("blocks", "markdown", "mjml", "html")
 SOURCES: Final[Mapping[str, str]] = {"markdown": "text", "mjml": "source", "html": "html"}
@@ -86,8 +91,12 @@ async def store(
     return stored
 
 
-def written_document(form: Form) -> Mapping[str, Any]:
+async def written_document(form: Form) -> Mapping[str, Any]:
     """Return the document that the editor's script sends, as the API takes it; Invalid where it is none."""
+    return await in_thread_if_large(len(form.get("document")), _written_document, form)
+
+
+def _written_document(form: Form) -> Mapping[str, Any]:
     try:
         state = json.loads(form.get("document") or "{}")
     except (ValueError, RecursionError):
@@ -101,10 +110,19 @@ def written_document(form: Form) -> Mapping[str, Any]:
         document["blocks"] = [block_of(block) for block in blocks] if isinstance(blocks, list) else []
     else:
         document[SOURCES[kind]] = str(state.get("source") or "").replace("\r\n", "\n")
-    if kind in ("blocks", "markdown"):
-        document["preheader"] = str(state.get("preheader") or "")[:500]
-        document["language"] = str(state.get("language") or "en")
-    return document
+    return document | heads_of_document(kind, state)
+
+
+def heads_of_document(kind: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a document of this kind says beside its text, as the fields of the editor have it."""
+    if kind == "html":
+        return {"text": str(given.get("text") or "").replace("\r\n", "\n") or None}
+    if kind == "mjml":
+        return {}
+    return {
+        "preheader": str(given.get("preheader") or ""),
+        "language": str(given.get("language") or "").strip() or "en",
+    }
 
 
 def checked_document(document: Mapping[str, Any]) -> Document:
@@ -120,21 +138,27 @@ def heads_of(form: Form, *, is_template: bool) -> dict[str, Any]:
     for name in HEADS:
         if name in names:
             value: Any = replies if name == "reply_to" else form.get(name).strip()
-            fields[name] = (value or None) if is_template or name == "reply_to" else value
+            fields[name] = (value or None) if is_template else value
     if "name" in names and form.get("name").strip():
         fields["name"] = form.get("name").strip()
     return fields
 
 
-def other_kind(content: EditedContent, kind: str) -> Mapping[str, Any]:
-    """Return the document in another kind: what was made of it, or its text. There is no way back."""
+def other_kind(content: EditedContent, kind: str, theme: Theme) -> Mapping[str, Any]:
+    """Return the document in another kind: what was made of it, or its text. There is no way back. It takes
+    time in proportion to the mail."""
     if kind == "html":
         return {"kind": "html", "html": content.html, "text": content.text}
-    if kind == "markdown":
-        return {"kind": "markdown", "text": content.text or ""}
     if kind == "blocks":
         return {"kind": "blocks", "blocks": [{"type": "html", "html": content.html}]}
-    return {"kind": "mjml", "source": MJML_START.format(text="")}
+    if kind == "mjml" and content.kind in ("blocks", "markdown"):
+        document = checked_document(content.document)
+        if isinstance(document, (BlockDocument, MarkdownDocument)):
+            return {"kind": "mjml", "source": mjml_of(document, theme)}
+    text = content.text or text_of(content.html)
+    if kind == "markdown":
+        return {"kind": "markdown", "text": text}
+    return {"kind": "mjml", "source": MJML_START.format(text=escape(text).replace("\n", "<br />\n"))}
 
 
 MJML_START: Final = """<mjml>

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from pillarbox.dashboard.editor import block_fields
-from pillarbox.dashboard.editor.block_fields import FIELDS, IN_COLUMNS, TYPES, block_of, changed_states
+from pillarbox.dashboard.editor.block_fields import (
+    FIELDS,
+    IN_COLUMNS,
+    TEXT_FIELDS,
+    TYPES,
+    State,
+    block_of,
+    changed_states,
+)
 from pillarbox.dashboard.editor.edited_thing import (
     KINDS,
     SOURCES,
@@ -16,13 +24,14 @@ from pillarbox.dashboard.editor.edited_thing import (
     checked_document,
     content_of,
     heads_of,
+    heads_of_document,
     other_kind,
     store,
     written_document,
 )
 from pillarbox.dashboard.editor.image_list import shown_images
 from pillarbox.dashboard.editor.mail_checks import CheckedMail, MailCheck, checks_of
-from pillarbox.dashboard.editor.preview import look_of, preview_frame
+from pillarbox.dashboard.editor.preview import look_of, preview_frame, problem_frame
 from pillarbox.dashboard.frame.visit import Visit, with_query
 from pillarbox.dashboard.page_work import PageWork
 from pillarbox.dashboard.pages import render as render_template
@@ -47,9 +56,13 @@ async def show(
     status: int = 200,
     problem: str | None = None,
     typed: Mapping[str, str] | None = None,
+    states: list[State] | None = None,
+    opened: str = "",
+    kept_texts: Sequence[str] | None = None,
     **values: Any,
 ) -> Reply[Html]:
-    """Return the screen of the editor. `typed` is what a refused form had for the large text field."""
+    """Return the screen of the editor. Of a refused form, `typed` is what its fields had, `states` are the
+    blocks as it has them, with the one of the place `opened`. `kept_texts` are texts that have no place."""
     content = await content_of(visit, thing)
     query = visit.request.query
     asked = {name: query.text(name) or "" for name in ("contact", "mode", "view", "width")}
@@ -62,7 +75,9 @@ async def show(
         typed=typed or {},
         asked=asked,
         frame=with_query(f"{thing.path}/html", **asked),
-        opened=query.text("open") or "",
+        states=content.states if states is None else states,
+        opened=opened or query.text("open") or "",
+        kept_texts=kept_texts or (),
         checks=await stored_checks(visit, content),
         contacts=await _contacts(visit),
         placeholders=await _placeholders(visit, content),
@@ -88,7 +103,10 @@ async def frame(visit: Visit, thing: EditedThing) -> Reply[Html]:
 async def unsaved_frame(visit: Visit, thing: EditedThing, form: Form) -> Reply[Html]:
     """Return the mail of what is being written, for a sandboxed frame."""
     shown = await visit.get(thing.api, shown=False)
-    mail = await rendered(visit, form)
+    try:
+        mail = await rendered(visit, form)
+    except Problem as problem:
+        return problem_frame(problem)
     return await preview_frame(
         visit, mail, form.get("subject"), shown.get("variables") or (), look_of(dict(form.fields))
     )
@@ -96,7 +114,7 @@ async def unsaved_frame(visit: Visit, thing: EditedThing, form: Form) -> Reply[H
 
 async def rendered(visit: Visit, form: Form) -> RenderedDocument:
     """Return the mail of the document that the script sends."""
-    document = checked_document(written_document(form))
+    document = checked_document(await written_document(form))
     rendering = visit.request.use(DocumentRendering)
     return await rendering.render(
         visit.team_id, document, await theme_of(visit.db), visit.request.is_client_gone
@@ -106,7 +124,7 @@ async def rendered(visit: Visit, form: Form) -> RenderedDocument:
 async def save(visit: Visit, thing: EditedThing, form: Form) -> Reply[Html]:
     """Store what the script sends; the answer is JSON with the new revision and the checks."""
     try:
-        document = written_document(form)
+        document = await written_document(form)
         fields = heads_of(form, is_template=thing.is_template)
         revision = form.get("revision")
         await store(visit, thing, document, revision, **fields)
@@ -122,8 +140,10 @@ async def change_block(visit: Visit, thing: EditedThing, template: str, form: Fo
     content = await content_of(visit, thing)
     fields = {name: value.replace("\r\n", "\n") for name, value in form.fields}
     operation, place = form.get("operation"), form.get("place")
+    is_newest = form.get("revision") in ("", content.revision)
+    states: list[State] = []
     try:
-        if form.get("revision") not in ("", content.revision):
+        if not is_newest:
             raise Invalid(t("editor.conflict"))
         try:
             states = changed_states(content.states, operation, place, fields)
@@ -132,8 +152,16 @@ async def change_block(visit: Visit, thing: EditedThing, template: str, form: Fo
         document = {**content.document, "blocks": [block_of(state) for state in states]}
         await store(visit, thing, document, content.revision)
     except Problem as problem:
+        kept = None if states else [fields[name] for name in TEXT_FIELDS if fields.get(name)]
         return await show(
-            visit, thing, template, status=problem.status, problem=problem.message, typed=fields
+            visit,
+            thing,
+            template,
+            status=problem.status,
+            problem=problem.message,
+            states=states or None,
+            opened=place,
+            kept_texts=kept,
         )
     opened = place if operation in ("save", "add", "duplicate") else ""
     return visit.to(f"{with_query(thing.path, open=opened)}#{'b-' + opened if opened else 'blocks'}")
@@ -148,12 +176,11 @@ async def change_content(visit: Visit, thing: EditedThing, template: str, form: 
         if form.get("revision") not in ("", content.revision):
             raise Invalid(t("editor.conflict"))
         if kind in KINDS and kind != content.kind:
-            document = dict(other_kind(content, kind))
+            document = dict(await _other_kind(visit, content, kind))
         else:
             if content.kind in SOURCES:
                 document[SOURCES[content.kind]] = form.get("source").replace("\r\n", "\n")
-            if content.kind in ("blocks", "markdown"):
-                document["preheader"] = form.get("preheader")
+            document |= heads_of_document(content.kind, dict(form.fields))
         await store(visit, thing, document, content.revision, **heads_of(form, is_template=thing.is_template))
     except Problem as problem:
         typed = dict(form.fields)
@@ -175,6 +202,13 @@ async def stored_checks(visit: Visit, content: EditedContent) -> list[MailCheck]
     )
     work = visit.request.use(PageWork)
     return await work.do(visit.team_id, lambda: checks_of(checked), visit.request.is_client_gone)
+
+
+async def _other_kind(visit: Visit, content: EditedContent, kind: str) -> Mapping[str, Any]:
+    theme, work = await theme_of(visit.db), visit.request.use(PageWork)
+    return await work.do(
+        visit.team_id, lambda: other_kind(content, kind, theme), visit.request.is_client_gone
+    )
 
 
 async def _contacts(visit: Visit) -> list[str]:

@@ -18,6 +18,7 @@ from pillarbox.documents.rendering import RenderedDocument
 from pillarbox.emails.requests.templating import ContactSource
 from pillarbox.kernel.http.request import Html, Reply
 from pillarbox.kernel.wire.email_address import NotAnAddress, email_address
+from pillarbox.kernel.wire.problems import Problem
 from pillarbox.mail.placeholders.contact_values import ContactValues
 from pillarbox.mail.placeholders.parsing import filled, links
 from pillarbox.templates.content import TemplateContent
@@ -26,6 +27,7 @@ from pillarbox.templates.mail import RenderedMail, render
 from pillarbox.templates.variables import DeclaredVariable, Scalar, Variable
 
 NO_LINK: Final = "#"
+_FRAMED: Final = {**FRAME_HEADERS, "x-frame-options": "SAMEORIGIN"}
 _NO_ID: Final = UUID(int=0)
 _NO_TIME: Final = datetime(2000, 1, 1, tzinfo=UTC)
 LONGEST: Final = 2 * 1024 * 1024
@@ -115,9 +117,12 @@ async def preview_frame(
 
     document = await work.do(visit.team_id, drawn, visit.request.is_client_gone)
     policy = FRAME_HEADERS["content-security-policy"].replace("img-src data:", f"img-src data: {origin}")
-    return Reply.html(
-        document, 200, {**FRAME_HEADERS, "content-security-policy": policy, "x-frame-options": "SAMEORIGIN"}
-    )
+    return Reply.html(document, 200, {**_FRAMED, "content-security-policy": policy})
+
+
+def problem_frame(problem: Problem) -> Reply[Html]:
+    """Return what is wrong with the document, in the frame of its mail."""
+    return Reply.html(_text_document(problem.message), problem.status, _FRAMED)
 
 
 def shown_mail(work: PageWork, html: str, origin: str, look: PreviewLook) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from difflib import SequenceMatcher
+from math import isfinite
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
@@ -52,8 +53,13 @@ async def change_settings(visit: Visit, form: Form) -> Reply[Html]:
         key = entry["key"]
         if form.get(f"remove.{key}"):
             continue
-        kind, fallback = form.get(f"type.{key}", entry["type"]), form.get(f"fallback.{key}")
-        variables.append({"key": key, "type": kind, "fallback_value": _fallback(kind, fallback)})
+        kind = form.get(f"type.{key}")
+        if not kind:
+            # Declared since the form was opened: it says nothing of this one.
+            variables.append({name: entry[name] for name in ("key", "type", "fallback_value")})
+            continue
+        fallback = _fallback(kind, form.get(f"fallback.{key}"))
+        variables.append({"key": key, "type": kind, "fallback_value": fallback})
     body = {
         "name": form.get("name").strip(),
         "alias": form.get("alias").strip() or None,
@@ -179,5 +185,7 @@ def _fallback(kind: str, text: str) -> str | float | int | None:
     try:
         value = float(text)
     except ValueError:
+        return text
+    if not isfinite(value):
         return text
     return int(value) if value.is_integer() and "e" not in text.lower() else value

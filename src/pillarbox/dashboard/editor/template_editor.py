@@ -124,6 +124,7 @@ async def send_copies(visit: Visit, form: Form) -> Reply[Html]:
             {
                 "from": content.shown["from"] or await usual_sender(visit),
                 "to": recipient,
+                "reply_to": content.shown["reply_to"] or None,
                 "subject": t("template.test.subject", subject=mail.subject or content.shown["name"]),
                 "html": filled(mail.html, links(origin, is_html=True)) or None,
                 "text": filled(mail.text or "", links(origin, is_html=False)) or None,

@@ -198,7 +198,10 @@ def fields_of(request: Request) -> Form | None:
     media = (request.header("content-type") or "").partition(";")[0].strip().lower()
     if media == FILES_MEDIA:
         parts = parts_of(request.header("content-type") or "", bytes(request.raw))
-        if parts is None or any("\0" in value for pair in parts[0] for value in pair):
+        if parts is None:
+            return None
+        names = [text for file in parts[1] for text in (file.field, file.name)]
+        if any("\0" in text for text in (*names, *(value for pair in parts[0] for value in pair))):
             return None
         return Form(tuple(parts[0]), tuple(parts[1]))
     if media != FORM_MEDIA:

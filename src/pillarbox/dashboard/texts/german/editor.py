@@ -82,6 +82,10 @@ TEXTS: Final[dict[str, str]] = {
     "template.version.earlier": "Früher",
     "template.compare": "Vergleichen",
     "template.restore": "Wiederherstellen",
+    "template.restore.title": "Diese Version wiederherstellen?",
+    "template.restore.text": (
+        "Der Entwurf hat unveröffentlichte Änderungen: Diese Version ersetzt sie, und sie sind weg."
+    ),
     "template.differences": "Von dieser Version zur neuesten",
     "template.no_differences": "Es gibt keinen Unterschied.",
     "done.template_published": "Veröffentlicht: Mails werden ab jetzt daraus gemacht.",
@@ -117,11 +121,23 @@ TEXTS: Final[dict[str, str]] = {
     "editor.said.failed": "Nicht gespeichert:",
     "editor.subject": "Betreff",
     "editor.preheader": "Vorschautext, steht hinter dem Betreff",
-    "editor.more": "Absender und Antworten",
     "editor.from": "Von",
     "editor.from.example": "hello@harbor.example",
     "editor.as.example": "ada@quay.example",
     "editor.reply_to": "Reply-To, je Zeile eine Adresse",
+    "editor.kept": (
+        "Was Sie geschrieben hatten, ist nicht gespeichert. Kopieren Sie, was Sie behalten möchten."
+    ),
+    "editor.language": "Sprache des Textes, etwa de oder en",
+    "editor.text_part": "Textteil",
+    "editor.text_part.hint": "Leer: Er wird aus dem HTML gemacht.",
+    "editor.said.offline": "Nicht gespeichert: Es gibt keine Verbindung. Es wird wieder versucht.",
+    "editor.said.session": (
+        "Nicht gespeichert: Sie sind abgemeldet. Melden Sie sich in einem anderen Tab "
+        "an, dann wird gespeichert."
+    ),
+    "editor.more.written": "Absender, Antworten, Sprache",
+    "editor.more.plain": "Absender und Antworten",
     "editor.source.markdown": "Text in Markdown",
     "editor.source.mjml": "MJML",
     "editor.source.html": "HTML",
