@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import AsyncExitStack
+from datetime import timedelta
 from typing import Any, cast
 from uuid import UUID
 
@@ -11,6 +12,9 @@ import asyncpg
 import httpx
 import pytest
 
+from kit.automation_rows import an_automation, chain, step
+from kit.automation_runs import run_of, sent, walk
+from kit.manual_world import clock_of
 from kit.people import SESSION, a_person, visit
 from kit.query_plans import plan, rows_read
 from kit.screens import a_received_email
@@ -37,6 +41,19 @@ FILLS = (
     SELECT $1, {NUMBERED}, now(), 'a', '[]', 's', '', '[]', 0, '[]', '', '', '', '', '', 1, true
       FROM generate_series(1, $3::integer) AS n
      WHERE $2::uuid IS NOT NULL
+    """,
+    f"""
+    INSERT INTO automation_runs (team_id, id, automation_id, version, epoch, event_id, event_name,
+                                 trigger_key, contact_id, status, payload, created_at, completed_at)
+    SELECT $1, {NUMBERED}, $2, 1, 0, {NUMBERED}, 'x', 'x', $2, v.status, '{{}}', now(),
+           CASE WHEN v.status <> 'running' THEN now() - n * interval '1 second' END
+      FROM generate_series(1, $3::integer) AS n,
+           LATERAL (SELECT (ARRAY['running', 'completed', 'failed'])[n % 3 + 1] AS status) AS v
+    """,
+    f"""
+    INSERT INTO automation_work (team_id, run_id, position, contact_id, due_at, waiting)
+    SELECT $1, {NUMBERED}, 0, $2, now() + n * interval '1 second', true
+      FROM generate_series(1, $3::integer) AS n
     """,
     f"""
     INSERT INTO timeline (team_id, id, email_id, at, kind)
@@ -209,3 +226,48 @@ async def test_one_session_takes_a_few_streams(running: World) -> None:
         assert (await client.get(path)).status_code == 503
         answer = await open_streams.enter_async_context(other.stream("GET", path))
         assert answer.status_code == 200
+
+
+async def test_pages_of_an_automation_hear_of_its_runs(running: World) -> None:
+    team = await running.team()
+    first, other = [
+        await an_automation(team, waiting_graph(name), name=name, status="enabled") for name in ("a", "b")
+    ]
+    client, path = await a_stream(running, team)
+    async with AsyncExitStack() as open_streams:
+        heard = []
+        for query in ("", f"&id={first}", f"&id={other}"):
+            answer = await open_streams.enter_async_context(
+                client.stream("GET", f"{path}?of=automations{query}")
+            )
+            lines = answer.aiter_lines()
+            assert await anext(lines) == ": no change"
+            heard.append(asyncio.create_task(next_event(lines)))
+        await sent(team, "a")
+        assert await asyncio.wait_for(heard[0], 5) == "change"
+        assert await asyncio.wait_for(heard[1], 5) == "change"
+        await asyncio.sleep(1)
+        assert not heard[2].done()
+        heard[2].cancel()
+
+
+async def test_a_run_and_its_automation_tell_of_each_step(pillarbox: World) -> None:
+    team = await pillarbox.team()
+    automation = await an_automation(team, waiting_graph("a"), status="enabled")
+    await sent(team, "a")
+    seen = set()
+    for _ in range(3):
+        await walk(pillarbox)
+        run = (await run_of(team, automation))["id"]
+        of_run = await DIGESTS["automation_runs"](team.db, UUID(run))
+        seen |= {of_run, *[await DIGESTS["automations"](team.db, one) for one in (None, UUID(automation))]}
+        clock_of(pillarbox).advance(timedelta(days=1, seconds=1))
+    assert (await run_of(team, automation))["status"] == "running"
+    await team.call("PATCH", f"/automations/{automation}", {"name": "Other"})
+    seen.add(await DIGESTS["automations"](team.db, UUID(automation)))
+    assert len(seen) == 10
+
+
+def waiting_graph(event: str) -> dict[str, Any]:
+    waits = [step(f"waits-{number}", "delay", duration="1 day") for number in range(4)]
+    return chain(step("start", "trigger", event_name=event), *waits)

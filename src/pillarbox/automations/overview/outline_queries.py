@@ -136,6 +136,51 @@ LISTENERS: Final = """
             LIMIT $3) AS t
 """
 
+# What ended last and what is due next are of the team, so a page hears of each step that its time brings. The
+# newest runs of one automation are read by the index of lists.
+DIGEST: Final = """
+    SELECT md5(concat_ws(' ',
+        (SELECT string_agg(concat_ws(',', a.id, a.status, a.version, a.name), ' ' ORDER BY a.id)
+           FROM (SELECT id, status, version, name
+                   FROM automations
+                  WHERE team_id = $1 AND deleted_at IS NULL AND ($2::uuid IS NULL OR id = $2)
+                  ORDER BY id DESC LIMIT 100) AS a),
+        (SELECT string_agg(concat_ws(',', r.id, r.completed_at), ' ' ORDER BY r.id)
+           FROM (SELECT id, automation_id, completed_at
+                   FROM automation_runs
+                  WHERE team_id = $1 AND completed_at IS NOT NULL
+                  ORDER BY completed_at DESC LIMIT 50) AS r
+          WHERE $2::uuid IS NULL OR r.automation_id = $2),
+        (SELECT string_agg(concat_ws(',', w.run_id, w.position, w.due_at, w.reason), ' '
+                           ORDER BY w.run_id, w.position)
+           FROM (SELECT run_id, position, due_at, reason
+                   FROM automation_work
+                  WHERE team_id = $1 AND owner IS NULL
+                  ORDER BY due_at LIMIT 50) AS w
+           JOIN automation_runs r ON r.team_id = $1 AND r.id = w.run_id
+          WHERE $2::uuid IS NULL OR r.automation_id = $2),
+        (SELECT string_agg(n.id::text, ' ' ORDER BY n.id)
+           FROM unnest(ARRAY['running', 'completed', 'failed', 'cancelled']) AS s (status)
+          CROSS JOIN LATERAL (SELECT id
+                                FROM automation_runs
+                               WHERE team_id = $1 AND automation_id = $2 AND status = s.status
+                               ORDER BY id DESC LIMIT 10) AS n),
+        (SELECT string_agg(e.event_id::text, ' ')
+           FROM (SELECT event_id
+                   FROM automation_runs
+                  WHERE team_id = $1 AND $2::uuid IS NULL
+                  ORDER BY event_id DESC LIMIT 1) AS e)))
+"""
+
+DIGEST_OF_RUN: Final = """
+    SELECT md5(concat_ws(' ',
+        (SELECT status FROM automation_runs WHERE team_id = $1 AND id = $2),
+        (SELECT string_agg(concat_ws(',', s.position, s.status), ' ' ORDER BY s.position)
+           FROM automation_steps s WHERE s.team_id = $1 AND s.run_id = $2),
+        (SELECT string_agg(concat_ws(',', w.position, w.due_at, w.reason), ' ' ORDER BY w.position)
+           FROM automation_work w WHERE w.team_id = $1 AND w.run_id = $2)))
+"""
+
 
 class RunCount(NamedTuple):
     """How many runs of an automation have a status; no more than were asked for."""
@@ -294,6 +339,16 @@ async def started(
     db: TeamDb, name: str | None, limit: int, looked_at: int, shown: int
 ) -> list[StartingEvent]:
     return await db.all(StartingEvent, STARTED, name, limit, looked_at, shown)
+
+
+async def digest(db: TeamDb, automation_id: UUID | None) -> str:
+    found: str = await db.value(DIGEST, automation_id)
+    return found
+
+
+async def digest_of_run(db: TeamDb, run_id: UUID | None) -> str:
+    found: str = await db.value(DIGEST_OF_RUN, run_id)
+    return found
 
 
 async def listeners(db: TeamDb, names: Sequence[str], limit: int) -> list[EventListener]:

@@ -225,3 +225,14 @@ async def listeners_of(db: TeamDb, names: Sequence[str]) -> Mapping[str, list[Ev
     for row in await outline_queries.listeners(db, names, MOST_LISTENERS):
         result[row.event_name].append(row)
     return result
+
+
+async def digest_of_automations(db: TeamDb, automation_id: UUID | None) -> str:
+    """Return a text that is another one after a change of this automation and its runs, or of the newest of
+    the team. Of an older run each step is told that a time brings, and its end."""
+    return await outline_queries.digest(db, automation_id)
+
+
+async def digest_of_run(db: TeamDb, run_id: UUID | None) -> str:
+    """Return a text that is another one after a change of this run."""
+    return await outline_queries.digest_of_run(db, run_id)

@@ -29,11 +29,13 @@ async def index(visit: Visit) -> Reply[Html]:
     """Show the automations of the team."""
     status = visit.request.query.text("status")
     status = status if status in STATUSES else None
+    digest = await views.digest_of_automations(visit.db, None)
     page = await list_page(visit, "/automations", HERE, status=status)
     ids = [UUID(row["id"]) for row in page.rows]
     counts = await views.run_counts(visit.db, ids) if ids else {}
     return await visit.draw(
         "automations/list.html",
+        digest=digest,
         automations=page.rows,
         paging=page.paging,
         counts={str(key): found for key, found in counts.items()},

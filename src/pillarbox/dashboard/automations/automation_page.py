@@ -49,11 +49,13 @@ async def runs(visit: Visit) -> Reply[Html]:
     automation = await views.heading_of(visit.db, automation_id)
     status = visit.request.query.text("status")
     status = status if status in STATUSES else None
+    digest = await views.digest_of_automations(visit.db, automation_id)
     page = await list_page(visit, f"/automations/{automation_id}/runs", f"{here}/runs", status=status)
     subjects = await views.subjects_of(visit.db, [UUID(row["id"]) for row in page.rows])
     counts = (await views.run_counts(visit.db, [automation_id], views.MOST_OF_ONE))[automation_id]
     return await visit.draw(
         "automations/runs.html",
+        digest=digest,
         automation=automation,
         here=here,
         runs=page.rows,
@@ -130,6 +132,7 @@ async def delete(visit: Visit, form: Form) -> Reply[Html]:
 async def automation_page(visit: Visit, *, status: int = 200, problem: str | None = None) -> Reply[Html]:
     """Show the screen of one automation."""
     automation_id = visit.request.uuid("automation_id")
+    digest = await views.digest_of_automations(visit.db, automation_id)
     view = await views.view_of(visit.db, automation_id)
     visit.calls.append(ApiExample("GET", f"/automations/{automation_id}", {}, None))
     most_counted = views.runs_counted(len(view.graph.steps))
@@ -141,6 +144,7 @@ async def automation_page(visit: Visit, *, status: int = 200, problem: str | Non
         "automations/one.html",
         status=status,
         problem=problem,
+        digest=digest,
         automation=view,
         edition=edition_of(view.name, view.status, view.version),
         here=here_of(visit),

@@ -26,6 +26,7 @@ PAYLOAD_SHOWN: Final = 20_000
 @screen(f"{ONE}/runs/{{run_id}}", title="run.title")
 async def show(visit: Visit) -> Reply[Html]:
     automation_id, run_id = visit.request.uuid("automation_id"), visit.request.uuid("run_id")
+    digest = await views.digest_of_run(visit.db, run_id)
     run = await visit.get(f"/automations/{automation_id}/runs/{run_id}")
     heading = await views.heading_of(visit.db, automation_id)
     detail = await views.run_detail(visit.db, automation_id, run_id)
@@ -45,6 +46,7 @@ async def show(visit: Visit) -> Reply[Html]:
     reached = [row for row in rows if row["status"] != "pending" and row["started_at"] is not None]
     return await visit.draw(
         "automations/run.html",
+        digest=digest,
         automation=heading,
         here=here_of(visit),
         run=run,

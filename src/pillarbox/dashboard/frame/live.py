@@ -16,6 +16,7 @@ from uuid import UUID
 
 import asyncpg
 
+from pillarbox.automations.overview.views import digest_of_automations, digest_of_run
 from pillarbox.broadcasts.reports.summaries import digest_of_broadcasts
 from pillarbox.contacts.bulk_acts.acts import digest_of_bulk_acts
 from pillarbox.dashboard.frame.layout import POLICY
@@ -66,6 +67,8 @@ DIGESTS: Final[Mapping[str, Digest]] = {
     "domains": digest_of_domains,
     "broadcasts": digest_of_broadcasts,
     "bulk_acts": digest_of_bulk_acts,
+    "automations": digest_of_automations,
+    "automation_runs": digest_of_run,
 }
 """The kinds of things that pages may show as they change."""
 
@@ -162,7 +165,17 @@ async def _has_session(request: Request, team_id: UUID) -> bool:
     "/dashboard/live",
     needs=Access.PUBLIC,
     query={
-        "of": Literal["emails", "received", "webhooks", "logs", "domains", "broadcasts"],
+        "of": Literal[
+            "emails",
+            "received",
+            "webhooks",
+            "logs",
+            "domains",
+            "broadcasts",
+            "bulk_acts",
+            "automations",
+            "automation_runs",
+        ],
         "id": UUID,
         "seen": str,
     },
