@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+import asyncpg
 import pytest
 
 from kit.audience import a_property, a_segment, joins, some_contacts
@@ -22,6 +25,7 @@ from pillarbox.broadcasts.plans.plan import SendingHours, copies_at_once, gap_af
 from pillarbox.broadcasts.plans.queries import VariantCounts
 from pillarbox.broadcasts.plans.stages import winner_of
 from pillarbox.emails.integrity.reconcile import reconcile
+from pillarbox.mail.placeholders.parsing import has_too_many
 
 NOON = datetime(2026, 10, 5, 12, tzinfo=UTC)
 HARBOR: dict[str, Any] = {"start": 9, "end": 17, "time_zone": "Europe/Berlin"}
@@ -106,6 +110,45 @@ async def test_a_canary_that_bounces_stops_the_broadcast_until_somebody_resumes_
         assert error(await team.post(f"/broadcasts/{broadcast_id}/resume"))[0] == 403
         await goes_on(pillarbox)
         assert await copies(team) == 40
+
+
+async def test_a_canary_is_judged_by_all_its_copies_though_somebody_paused_meanwhile(
+    database_url: str, tmp_path: Path
+) -> None:
+    async with relayed_world(database_url, tmp_path) as (pillarbox, sink):
+        team = await pillarbox.team()
+        await team.domain()
+        sink.script("RCPT", then="550 5.1.1 no such user")
+        broadcast_id = await planned(team, 40, {"canary": {"percent": 10, "minutes": 60}})
+        await pillarbox.turn()
+        assert (await team.post(f"/broadcasts/{broadcast_id}/pause")).status_code == 200
+        clock_of(pillarbox).advance(1000)
+        assert (await team.post(f"/broadcasts/{broadcast_id}/resume")).status_code == 200
+        for _ in range(3):
+            await goes_on(pillarbox)
+        found = await progress(team, broadcast_id)
+        assert (found["reason"] or "").startswith("The canary went wrong")
+        await goes_on(pillarbox, 7200)
+        assert await copies(team) == 4
+
+
+async def test_a_plan_that_cannot_be_carried_out_here_stops_no_other_broadcast(
+    database_url: str, tmp_path: Path
+) -> None:
+    """Another node may know zones that this one does not."""
+    async with relayed_world(database_url, tmp_path) as (pillarbox, _):
+        team = await pillarbox.team()
+        await team.domain()
+        await planned(team, 3, {"hours": {**HARBOR, "start": 0, "end": 24}})
+        await pillarbox.pool.execute(
+            "UPDATE broadcast_plans SET plan = replace(plan::text, 'Europe/Berlin', 'Harbor/Pier')::json"
+        )
+        segment = await a_segment(team)
+        await joins(team, segment, await some_contacts(team, 2))
+        await sent(team, await made(team, segment))
+        await run_jobs(pillarbox)
+        await pillarbox.turn()
+        assert await copies(team) == 2
 
 
 async def test_no_more_than_so_many_copies_are_made_in_any_hour(database_url: str, tmp_path: Path) -> None:
@@ -269,10 +312,11 @@ async def test_plans_have_bounds_and_belong_to_drafts_of_their_team(pillarbox: W
     url = f"/broadcasts/{broadcast_id}"
     nothing = {"canary": None, "per_hour": None, "hours": None, "ab_test": None}
     empty = {"object": "broadcast_plan", "broadcast_id": broadcast_id, **nothing}
-    assert (await team.get(f"{url}/plan")).json() == empty
+    first = (await team.get(f"{url}/plan")).json()
+    assert first == {**empty, "revision": first["revision"]}
     plan = {**nothing, "canary": {"percent": 5, "minutes": 30}, "hours": {**HARBOR, "property": None}}
     answer = await team.call("PUT", f"{url}/plan", plan)
-    assert answer.json() == {**empty, **plan}
+    assert answer.json() == {**empty, **plan, "revision": answer.json()["revision"]}
     copy = (await team.post(f"{url}/duplicate")).json()["id"]
     assert (await team.get(f"/broadcasts/{copy}/plan")).json()["canary"] == plan["canary"]
     for method, path, body in (
@@ -286,12 +330,75 @@ async def test_plans_have_bounds_and_belong_to_drafts_of_their_team(pillarbox: W
     ):
         answer = await other.call(method, f"{url}/{path}", body)
         assert error(answer) == (404, "not_found", "Broadcast not found"), path
-    assert (await team.call("PUT", f"{url}/plan", {})).json() == empty
+    assert (await team.call("PUT", f"{url}/plan", {})).json() == first
     await sent(team, broadcast_id)
     assert error(await team.call("PUT", f"{url}/plan", plan))[0] == 403
     assert (await team.post(f"{url}/pause", {"reason": "A typo."})).status_code == 200
     found = await progress(team, broadcast_id)
     assert (found["status"], found["reason"]) == ("queued", "A typo.")
+
+
+TEST: dict[str, Any] = {
+    "variants": [{}, {"subject": "Low"}],
+    "percent": 20,
+    "winner_by": "opens",
+    "minutes": 60,
+}
+
+
+async def test_two_people_who_change_a_plan_do_not_lose_what_the_other_did(pillarbox: World) -> None:
+    team = await pillarbox.team()
+    url = f"/broadcasts/{await made(team)}/plan"
+    first = (await team.get(url)).json()
+    answer = await team.call("PUT", url, {"per_hour": 60, "revision": first["revision"]})
+    assert (answer.status_code, answer.json()["revision"] == first["revision"]) == (200, False)
+    refused = await team.call("PUT", url, {"ab_test": TEST, "revision": first["revision"]})
+    assert error(refused)[:2] == (409, "conflict")
+    second = answer.json()
+    answer = await team.call("PUT", url, {"per_hour": 60, "ab_test": TEST, "revision": second["revision"]})
+    assert answer.status_code == 200
+    # A variant belongs to what the revision stands for.
+    test = {**TEST, "variants": [{}, {"subject": "Ebb"}]}
+    other = (await team.call("PUT", url, {"per_hour": 60, "ab_test": test})).json()
+    assert other["revision"] != answer.json()["revision"]
+
+
+async def test_a_plan_is_read_as_a_whole_while_it_is_replaced(
+    pillarbox: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A test without variants would have no winner, and its broadcast no end."""
+    team = await pillarbox.team()
+    broadcast_id = await made(team, plan={"ab_test": TEST})
+    has_removed = False
+
+    def then_removed(before: Any) -> Any:
+        async def called(self: Any, query: str, *args: Any, **more: Any) -> Any:
+            nonlocal has_removed
+            found = await before(self, query, *args, **more)
+            if "FROM broadcast_plans" in query and not has_removed:
+                has_removed = True
+                removing = asyncio.create_task(team.call("PUT", f"/broadcasts/{broadcast_id}/plan", {}))
+                await asyncio.wait([removing], timeout=0.3)
+            return found
+
+        return called
+
+    for name in ("fetch", "fetchrow"):
+        monkeypatch.setattr(asyncpg.Connection, name, then_removed(getattr(asyncpg.Connection, name)))
+    copy = (await team.post(f"/broadcasts/{broadcast_id}/duplicate")).json()["id"]
+    monkeypatch.undo()
+    assert has_removed
+    plan = (await team.get(f"/broadcasts/{copy}/plan")).json()
+    assert [one["subject"] for one in plan["ab_test"]["variants"]] == [None, "Low"]
+
+
+def test_placeholders_of_large_bodies_are_counted_at_once() -> None:
+    began = time.process_time()
+    assert not has_too_many("{{{a" * 2_000_000)
+    assert has_too_many("{{{a}}}" * 1_000_000)
+    assert not has_too_many("{{{a}}}" * 1000)
+    assert has_too_many("{{{a}}}" * 1001)
+    assert time.process_time() - began < 0.5
 
 
 BODY = {"from": "a@harbor.example", "subject": "x", "text": "x"}

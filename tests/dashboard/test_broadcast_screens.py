@@ -56,6 +56,8 @@ async def test_a_draft_goes_through_its_steps_and_is_sent(here: World) -> None:
     assert "3 contacts get it" in text_of(shown)
 
     assert (await ada.send(here_is, f"{here_is}/content", **content)).status_code == 303
+    stale = await ada.send(here_is, f"{here_is}/content", **content | {"text": "Ebb"}, revision="0" * 32)
+    assert (stale.status_code, "Somebody else" in stale.text, "Ebb" in stale.text) == (409, True, True)
     copy = await ada.send(here_is, f"{here_is}/copy", contact=crew, send_to="ada@quay.example")
     assert copy.status_code == 303, text_of(copy)
 
@@ -65,6 +67,8 @@ async def test_a_draft_goes_through_its_steps_and_is_sent(here: World) -> None:
     assert (refused.status_code, 'value="90"' in refused.text) == (422, True)
     answer = await ada.send(page, f"{here_is}/pace", **pace, has_speed="on", per_hour="500")
     assert answer.headers["location"].startswith(f"{here_is}?step=test")
+    stale = await ada.send(page, f"{here_is}/pace", **pace, revision="0" * 32)
+    assert (stale.status_code, "has changed since you read it" in stale.text) == (409, True)
     test = {"count": "2", "percent": "20", "winner_by": "clicks", "test_time": "4", "test_unit": "hours"}
     answer = await ada.send(f"{here_is}?step=test", f"{here_is}/test", **test, subject_2="Low water")
     assert answer.status_code == 303, answer.text

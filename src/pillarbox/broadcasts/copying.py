@@ -14,6 +14,7 @@ from typing import Final
 from uuid import UUID
 
 import asyncpg
+import msgspec
 
 from pillarbox.broadcasts import copying_queries as queries
 from pillarbox.broadcasts.copying_queries import Property, SendingBroadcast, WaitingRecipient
@@ -84,19 +85,28 @@ class CopyMaker:
         except Problem:
             return ()
         now = self._clock.now()
-        ready = [BroadcastSending.of(one) for one in await queries.ready(self._pool, now - OTHER_RELEASE)]
+        rows = await queries.ready(self._pool, now - OTHER_RELEASE)
+        ready = [sending for one in rows if (sending := self._read(one)) is not None]
         self._cursors = {one.key: self._cursors.get(one.key, FIRST) for one in ready}
         self._rests_until = {one.key: self._rests_until.get(one.key, NEVER) for one in ready}
         self._fruitful &= self._cursors.keys()
         # Whoever comes behind the last one first, then the others.
         ready.sort(key=lambda one: (one.row.id <= self._last, one.row.id))
         for sending in ready:
-            if held(sending.row.team_id) or not sending.is_due(now):
+            if held(sending.row.team_id):
                 continue
             if (items := await self._tried(sending, limit)) is not None:
                 self._last = sending.row.id
                 return items
         return ()
+
+    def _read(self, row: SendingBroadcast) -> BroadcastSending | None:
+        """Return the broadcast with its plan; None where the plan cannot be read, which is logged."""
+        try:
+            return BroadcastSending.of(row)
+        except msgspec.MsgspecError:
+            log.exception("broadcasts.copies_not_made", id=row.id)
+            return None
 
     async def _tried(self, sending: BroadcastSending, limit: int) -> list[Item] | None:
         """Return copies of this broadcast, or None. A failure to make them is logged and does not stop other
@@ -104,7 +114,7 @@ class CopyMaker:
         if self._clock.boottime() < self._rests_until[sending.key]:
             return None
         try:
-            return await self._some(sending, limit)
+            return await self._some(sending, limit) if sending.is_due(self._clock.now()) else None
         except RETRIED:
             raise
         except Exception:

@@ -16,7 +16,7 @@ from pillarbox.broadcasts import content, queries, watch_queries
 from pillarbox.broadcasts.content import BroadcastContent
 from pillarbox.broadcasts.documents import queries as document_queries
 from pillarbox.broadcasts.plans import queries as plan_queries
-from pillarbox.broadcasts.plans.plan import BroadcastPlan
+from pillarbox.broadcasts.plans.plan import BroadcastPlan, revision_of
 from pillarbox.broadcasts.prometheus import ENDED
 from pillarbox.broadcasts.queries import JOB_START, Broadcast
 from pillarbox.broadcasts.statuses import Operation, becomes
@@ -26,7 +26,7 @@ from pillarbox.emails.requests.parse import schedule
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import TeamDb, after_commit
 from pillarbox.kernel.security.authentication import Caller
-from pillarbox.kernel.wire.problems import Forbidden, Invalid, MissingField, NotFound
+from pillarbox.kernel.wire.problems import Conflict, Forbidden, Invalid, MissingField, NotFound
 from pillarbox.kernel.work import job_queries
 from pillarbox.topics import lookup
 from pillarbox.usage.quotas import Quotas
@@ -56,6 +56,13 @@ class PlanFrozen(Forbidden):
 
     def __init__(self) -> None:
         super().__init__("The plan of a broadcast can be changed only while it is a draft or scheduled.")
+
+
+class OtherPlan(Conflict):
+    """The plan is another one than the one that was read (409)."""
+
+    def __init__(self) -> None:
+        super().__init__("The plan has changed since you read it. Read it again, then change it.")
 
 
 class NotRunning(Forbidden):
@@ -130,7 +137,7 @@ class Broadcasts:
 
     async def duplicate(self, db: TeamDb, broadcast_id: UUID) -> UUID:
         """Create a draft with the same content; return its id."""
-        original = (await found(db, broadcast_id)).content
+        original = (await held(db, broadcast_id)).content
         name = None if original.name is None else original.name[: LONGEST_NAME - len(COPY)] + COPY
         stamp = self.ids.stamp()
         await queries.insert(db, Broadcast(stamp.id, replace(original, name=name), "draft", stamp.at))
@@ -140,11 +147,16 @@ class Broadcasts:
             await document_queries.set_source(db, stamp.id, kept)
         return stamp.id
 
-    async def plan(self, db: TeamDb, broadcast_id: UUID, plan: BroadcastPlan | None) -> None:
-        """Give a draft, or one that is scheduled, this plan in the place of its own, or none."""
+    async def plan(
+        self, db: TeamDb, broadcast_id: UUID, plan: BroadcastPlan | None, revision: str | None = None
+    ) -> None:
+        """Give a draft, or one that is scheduled, this plan in the place of its own, or none; 409 where its
+        own has another revision than the one that is named."""
         broadcast = await held(db, broadcast_id)
         if becomes("change", broadcast.status) is None:
             raise PlanFrozen
+        if revision is not None and revision != revision_of(await plan_queries.get(db, broadcast_id)):
+            raise OtherPlan
         if plan is None:
             await plan_queries.remove(db, broadcast_id)
         else:

@@ -29,6 +29,8 @@ log = get("broadcasts")
 LIMIT: Final = JobLimit((JOB_WATCH,), running=4, batch=4, pause=0.2)
 LOOK_EVERY: Final = timedelta(seconds=2)
 FIRST: Final = UUID(int=0)
+MOST_REACHED: Final = 10_000
+"""Broadcasts that are remembered: the job of one may end in another process."""
 
 
 class Watch:
@@ -69,6 +71,8 @@ class Watch:
             ENDED.add(1, ("sent",))
             log.info("broadcasts.sent", id=broadcast_id)
             return True
+        if len(self._reached) >= MOST_REACHED:
+            self._reached.clear()
         self._reached[broadcast_id] = waiting
         if running.paused_at is None:
             await self._brake(db, broadcast_id, running)

@@ -4,9 +4,10 @@ section 11)."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from datetime import datetime, timedelta
 from functools import cache
+from hashlib import sha256
 from typing import Final, Literal, TypeAlias
 from zoneinfo import ZoneInfo, available_timezones
 
@@ -26,6 +27,9 @@ MINUTE: Final = timedelta(minutes=1)
 HOUR: Final = timedelta(hours=1)
 PARTS: Final = 60
 """So many portions an hour has at most."""
+
+REVISION: Final = 32
+"""Characters of a revision."""
 
 NO_ZONES: Final = frozenset({"localtime", "Factory"})
 VARIANT_NAMES: Final = "ABCD"
@@ -50,8 +54,7 @@ class SendingHours(msgspec.Struct, frozen=True, kw_only=True):
 
     def is_open(self, zone: str | None, now: datetime) -> bool:
         """Return whether copies are made now for a contact of this zone."""
-        place = ZoneInfo(zone_of(zone) or self.time_zone)
-        hour = now.astimezone(place).hour
+        hour = now.astimezone(_place(zone_of(zone) or self.time_zone)).hour
         if self.start < self.end:
             return self.start <= hour < self.end
         return hour >= self.start or hour < self.end
@@ -123,6 +126,12 @@ class BroadcastPlan:
         return None
 
 
+def revision_of(plan: BroadcastPlan | None) -> str:
+    """Return a text that stands for all that can be changed in a plan."""
+    parts = None if plan is None else (plan.settings, [astuple(one) for one in plan.variants])
+    return sha256(msgspec.json.encode(parts)).hexdigest()[:REVISION]
+
+
 def copies_at_once(per_hour: int, limit: int) -> int:
     """Return how many copies may be made at once."""
     return min(limit, max(1, per_hour // PARTS))
@@ -146,6 +155,12 @@ def next_quarter(now: datetime) -> timedelta:
 @cache
 def _zones() -> dict[str, str]:
     return {name.lower(): name for name in available_timezones() - NO_ZONES}
+
+
+@cache
+def _place(name: str) -> ZoneInfo:
+    """Return a zone, which is read from its file once."""
+    return ZoneInfo(name)
 
 
 def zone_of(name: str | None) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Final
 from uuid import UUID
 
 from pillarbox.broadcasts import copy_counts_queries, overview_queries
@@ -13,10 +14,16 @@ from pillarbox.broadcasts.plans.plan import decode
 from pillarbox.broadcasts.plans.wire import BroadcastAudience, BroadcastProgress, ShownVariantCounts
 from pillarbox.broadcasts.store import found
 from pillarbox.contacts.conditions.membership import filter_of
-from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.postgres.database import StatementLimitError, TeamDb
 from pillarbox.kernel.wire.instants import database_style
 from pillarbox.kernel.wire.problems import NotFound
 from pillarbox.kernel.wire.shapes import from_row
+
+SOON: Final = 0.06
+"""Seconds that a screen waits for a count."""
+
+LONG: Final = 6.0
+"""Seconds that somebody waits who asked for the count of a large audience."""
 
 
 async def progress_of(db: TeamDb, broadcast_id: UUID) -> BroadcastProgress:
@@ -49,6 +56,17 @@ async def progress_of(db: TeamDb, broadcast_id: UUID) -> BroadcastProgress:
         winner=None if reached is None else reached.winner,
         variants=[from_row(ShownVariantCounts, one, variant=one.number) for one in figures],
     )
+
+
+async def audience_within(
+    db: TeamDb, broadcast_id: UUID, now: datetime, seconds: float = SOON
+) -> BroadcastAudience | None:
+    """Count the audience of a broadcast; None where that takes longer than so many seconds. Raises a 404."""
+    try:
+        async with db.statement_limit(seconds) as limited:
+            return await audience_of(limited, broadcast_id, now)
+    except StatementLimitError:
+        return None
 
 
 async def audience_of(db: TeamDb, broadcast_id: UUID, now: datetime) -> BroadcastAudience:

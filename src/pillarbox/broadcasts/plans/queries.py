@@ -23,21 +23,33 @@ class PlanProgress:
 
 
 async def get(db: TeamDb, broadcast_id: UUID) -> BroadcastPlan | None:
-    """Return the plan of a broadcast, or None."""
-    stored = await progress(db, broadcast_id)
-    if stored is None:
-        return None
-    variants = await db.all(
-        PlanVariant,
+    """Return the plan of a broadcast with its variants, which one statement reads: somebody may put another
+    in its place meanwhile. None where there is none."""
+    rows = await db.source.fetch(
         """
-        SELECT number, subject, preview_text, html, text
-          FROM broadcast_variants
-         WHERE team_id = $1 AND broadcast_id = $2
-         ORDER BY number
+        SELECT p.plan::text AS plan, v.number, v.subject, v.preview_text, v.html, v.text
+          FROM broadcast_plans p
+          LEFT JOIN broadcast_variants v ON v.team_id = p.team_id AND v.broadcast_id = p.broadcast_id
+         WHERE p.team_id = $1 AND p.broadcast_id = $2
+         ORDER BY v.number
         """,
+        db.team_id,
         broadcast_id,
     )
-    return BroadcastPlan(settings=decode(stored.plan), variants=variants)
+    if not rows:
+        return None
+    variants = [
+        PlanVariant(
+            number=row["number"],
+            subject=row["subject"],
+            preview_text=row["preview_text"],
+            html=row["html"],
+            text=row["text"],
+        )
+        for row in rows
+        if row["number"] is not None
+    ]
+    return BroadcastPlan(settings=decode(rows[0]["plan"]), variants=variants)
 
 
 async def progress(db: TeamDb, broadcast_id: UUID) -> PlanProgress | None:

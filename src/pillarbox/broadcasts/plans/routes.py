@@ -27,15 +27,16 @@ async def show(request: Request, db: TeamDb) -> Reply[wire.ShownPlan]:
     "PUT",
     "/broadcasts/{broadcast_id}/plan",
     needs=Access.FULL,
-    body=wire.NewPlan,
+    body=wire.PutPlan,
+    parses_first=True,
     limit=MOST_BODY,
-    problems=(403,),
+    problems=(403, 409),
     summary="Set the plan of a broadcast",
 )
 async def update(request: Request, db: TeamDb) -> Reply[wire.ShownPlan]:
-    plan = parse(wire.NewPlan, request.json()).broadcast_plan()
-    broadcast_id = request.uuid("broadcast_id")
-    await request.use(Broadcasts).plan(db, broadcast_id, plan)
+    wanted: wire.PutPlan = request.wanted
+    plan, broadcast_id = wanted.broadcast_plan(), request.uuid("broadcast_id")
+    await request.use(Broadcasts).plan(db, broadcast_id, plan, wanted.revision)
     return Reply(wire.shown_plan(broadcast_id, plan))
 
 

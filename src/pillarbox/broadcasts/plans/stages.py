@@ -71,11 +71,9 @@ class PlanStages:
         reached: PlanProgress,
         plan: SendingPlan,
     ) -> None:
-        """Go on behind the canary once its time is over and its figures are good."""
-        if running.resumed_at is None:
-            counts = await copy_counts_queries.since_start(db, broadcast_id, running.queued_at)
-        else:
-            counts = await copy_counts_queries.lately(db, broadcast_id, running.resumed_at)
+        """Go on behind the canary once its time is over and its figures are good. All copies so far are its
+        own, also those from before somebody paused and resumed the broadcast."""
+        counts = await copy_counts_queries.since_start(db, broadcast_id, running.queued_at)
         following = plan.stage_after_canary
         if (reason := self._reason(counts)) is not None:
             if await queries.stop_canary(db, broadcast_id, following, reason, self.ids.now()):

@@ -11,6 +11,7 @@ from msgspec import Meta, Struct
 from pillarbox.broadcasts import content
 from pillarbox.broadcasts.content import MOST_PREVIEW, MOST_SUBJECT
 from pillarbox.broadcasts.plans.plan import (
+    REVISION,
     VARIANT_NAMES,
     BroadcastPlan,
     PlanCanary,
@@ -19,6 +20,7 @@ from pillarbox.broadcasts.plans.plan import (
     SendingHours,
     SendingPlan,
     WinnerBy,
+    revision_of,
     zone_of,
 )
 from pillarbox.broadcasts.plans.plan import Stage as PlanStage
@@ -112,6 +114,12 @@ class NewPlan(Struct, kw_only=True):
         return BroadcastPlan(settings=settings, variants=[] if test is None else _variants(test.variants))
 
 
+class PutPlan(NewPlan, kw_only=True):
+    """A plan; with a revision, in the place of the one that has it alone."""
+
+    revision: Annotated[str, Meta(max_length=REVISION)] | None = None
+
+
 class PauseBroadcast(Struct, kw_only=True):
     reason: Reason | None = None
 
@@ -154,6 +162,7 @@ class ShownPlan(Struct, kw_only=True):
     per_hour: int | None
     hours: ShownHours | None
     ab_test: ShownTest | None
+    revision: str
 
 
 class ShownVariantCounts(Struct, kw_only=True):
@@ -216,6 +225,7 @@ def shown_plan(broadcast_id: UUID, plan: BroadcastPlan | None) -> ShownPlan:
         per_hour=settings.per_hour,
         hours=None if hours is None else _shown_hours(hours),
         ab_test=None if test is None else _shown_test(test, variants),
+        revision=revision_of(plan),
     )
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
 from pillarbox.dashboard.broadcasts.broadcast_list import HERE, ONE, name_of
-from pillarbox.dashboard.broadcasts.content_form import CONTENT_BYTES, content_of
+from pillarbox.dashboard.broadcasts.content_form import CONTENT_BYTES, content_of, revision_of
 from pillarbox.dashboard.broadcasts.draft_steps import draft_page
 from pillarbox.dashboard.broadcasts.plan_form import pace_of, test_of, without_ids
 from pillarbox.dashboard.broadcasts.report import report_page
@@ -16,7 +16,7 @@ from pillarbox.dashboard.frame.visit import Visit, with_query
 from pillarbox.dashboard.people.page_visits import Form
 from pillarbox.dashboard.texts import t
 from pillarbox.kernel.http.request import Html, Reply
-from pillarbox.kernel.wire.problems import NotFound, Problem
+from pillarbox.kernel.wire.problems import Conflict, NotFound, Problem
 from pillarbox.people.audit import Act
 
 DRAFTS: Final = ("draft", "scheduled")
@@ -25,7 +25,9 @@ DRAFTS: Final = ("draft", "scheduled")
 @screen(
     ONE,
     title="broadcast.title",
-    query={"step": str, "view": str, "type": str, "email": str, "after": str, "before": str, "done": str},
+    query={
+        **dict.fromkeys(("step", "view", "type", "email", "count", "after", "before", "done"), str),
+    },
 )
 async def show(visit: Visit) -> Reply[Html]:
     return await broadcast_page(visit)
@@ -58,6 +60,9 @@ async def save_content(visit: Visit, form: Form) -> Reply[Html]:
     given = content_of(form)
 
     async def change() -> None:
+        seen = form.get("revision")
+        if seen and seen != revision_of(await visit.get(api(visit), shown=False)):
+            raise Conflict(t("broadcast.changed_meanwhile"))
         await visit.patch(api(visit), given.changes())
 
     return await _step(visit, form, "content", "audience", change, given)
@@ -76,8 +81,7 @@ async def save_audience(visit: Visit, form: Form) -> Reply[Html]:
 @act(f"{ONE}/pace", title="broadcast.pace", back=HERE, records=Act.BROADCAST_CHANGED)
 async def save_pace(visit: Visit, form: Form) -> Reply[Html]:
     async def change() -> None:
-        plan = await visit.get(f"{api(visit)}/plan", shown=False)
-        await visit.put(f"{api(visit)}/plan", {**without_ids(plan), **pace_of(form)})
+        await _save_plan(visit, form, pace_of(form))
 
     return await _step(visit, form, "pace", "test", change, form)
 
@@ -85,10 +89,17 @@ async def save_pace(visit: Visit, form: Form) -> Reply[Html]:
 @act(f"{ONE}/test", title="broadcast.test", back=HERE, records=Act.BROADCAST_CHANGED, limit=4 * CONTENT_BYTES)
 async def save_test(visit: Visit, form: Form) -> Reply[Html]:
     async def change() -> None:
-        plan = await visit.get(f"{api(visit)}/plan", shown=False)
-        await visit.put(f"{api(visit)}/plan", {**without_ids(plan), "ab_test": test_of(form)})
+        await _save_plan(visit, form, {"ab_test": test_of(form)})
 
     return await _step(visit, form, "test", "review", change, form)
+
+
+async def _save_plan(visit: Visit, form: Form, fields: Mapping[str, Any]) -> None:
+    """Store these fields of the plan. What somebody else has stored since the form was drawn, or stores at
+    this moment, is not written over."""
+    plan = await visit.get(f"{api(visit)}/plan", shown=False)
+    revision = form.get("revision") or plan["revision"]
+    await visit.put(f"{api(visit)}/plan", {**without_ids(plan), **fields, "revision": revision})
 
 
 async def _step(

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
+from hashlib import sha256
 from typing import Any, Final
+
+import msgspec
 
 from pillarbox.dashboard.emails.send_form import split_addresses
 from pillarbox.dashboard.people.page_visits import Form
 
 CONTENT_BYTES: Final = 3 * 1024 * 1024
 """Octets of a form with a content."""
+
+REVISION: Final = 32
+"""Characters of a revision."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +49,11 @@ class ContentForm:
             **{name: value or None for name, value in texts.items()},
             "reply_to": split_addresses(self.reply_to) or None,
         }
+
+
+def revision_of(broadcast: Mapping[str, Any]) -> str:
+    """Return a text that stands for the content of a broadcast as the form shows it."""
+    return sha256(msgspec.json.encode(astuple(shown_content(broadcast)))).hexdigest()[:REVISION]
 
 
 def content_of(form: Form) -> ContentForm:

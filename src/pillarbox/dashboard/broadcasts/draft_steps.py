@@ -7,11 +7,14 @@ from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from pillarbox.broadcasts.plans.plan import VARIANT_NAMES
+from pillarbox.broadcasts.plans.progress import LONG, SOON, audience_within
+from pillarbox.broadcasts.plans.wire import BroadcastAudience
 from pillarbox.broadcasts.preview.checks import checks
 from pillarbox.dashboard.broadcasts.broadcast_list import HERE, choices_of, name_of
-from pillarbox.dashboard.broadcasts.content_form import ContentForm, shown_content
+from pillarbox.dashboard.broadcasts.content_form import ContentForm, revision_of, shown_content
 from pillarbox.dashboard.broadcasts.plan_form import FIELDS_OF_VARIANT, HOURS, time_and_unit
 from pillarbox.dashboard.emails.email_details import LEVEL_TONES
+from pillarbox.dashboard.frame.code_samples import ApiExample
 from pillarbox.dashboard.frame.times import zone
 from pillarbox.dashboard.frame.visit import Visit
 from pillarbox.dashboard.people.page_visits import Form
@@ -65,6 +68,7 @@ async def draft_page(
     values: dict[str, Any] = {}
     if chosen == "content":
         values = {"given": typed if isinstance(typed, ContentForm) else shown_content(broadcast)}
+        values["revision"] = revision_of(broadcast)
         values["first_contact"] = await first_contact(visit, broadcast["segment_id"])
     elif chosen in ("pace", "test"):
         values = {"fields": plan_fields(plan, typed if isinstance(typed, Form) else None)}
@@ -72,7 +76,7 @@ async def draft_page(
         values["properties"] = await text_properties(visit)
         values["hours"] = HOURS
     if chosen in ("audience", "review"):
-        values["audience"] = await visit.get(f"/broadcasts/{broadcast['id']}/audience")
+        values["audience"] = await _audience(visit, UUID(broadcast["id"]))
         values["segments"] = await choices_of(visit, "/segments")
         values["topics"] = await choices_of(visit, "/topics")
     if chosen == "review":
@@ -93,6 +97,13 @@ async def draft_page(
         plan=plan,
         **values,
     )
+
+
+async def _audience(visit: Visit, broadcast_id: UUID) -> BroadcastAudience | None:
+    """Return who gets the broadcast now; None where counting takes long, and nobody has asked for it."""
+    visit.calls.append(ApiExample("GET", f"/broadcasts/{broadcast_id}/audience", {}, None))
+    seconds = LONG if visit.request.query.text("count") else SOON
+    return await audience_within(visit.db, broadcast_id, visit.request.at, seconds)
 
 
 async def first_contact(visit: Visit, segment_id: str | None) -> str:

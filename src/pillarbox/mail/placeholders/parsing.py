@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import NamedTuple
 
 UNSUBSCRIBE_URL = (
@@ -148,9 +149,9 @@ def filled(source: str, values: Mapping[str, str]) -> str:
 
 def has_too_many(source: str | None) -> bool:
     """Return whether a part has more placeholders than it may have."""
-    if source is None or source.count("{{{") <= MOST:
+    if source is None or min(source.count("{{{"), source.count("}}}")) <= MOST:
         return False
-    return sum(1 for _ in placeholders(source)) > MOST
+    return next(islice(placeholders(source), MOST, None), None) is not None
 
 
 def links(url: str, *, is_html: bool) -> dict[str, str]:

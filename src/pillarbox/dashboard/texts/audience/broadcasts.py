@@ -44,6 +44,10 @@ TEXTS: Final[dict[str, str]] = {
     "broadcast.who.unsubscribed": "Left out: unsubscribed from everything",
     "broadcast.who.topic": "Left out: do not want the topic",
     "broadcast.who.suppressed": "Left out: suppressed after a bounce or a complaint",
+    "broadcast.changed_meanwhile": "Somebody else has changed the broadcast since you opened it. Your text "
+    "is still here: save it again to put it in the place of theirs.",
+    "broadcast.who.not_counted": "Counting so many contacts takes a moment.",
+    "broadcast.who.count": "Count them",
     "broadcast.who.hint": "Counted anew when it is sent. Who is added later gets nothing.",
     "broadcast.pace.lead": "Without any of these all copies are made at once, as fast as servers take them.",
     "broadcast.unit": "Unit",
@@ -110,6 +114,7 @@ TEXTS: Final[dict[str, str]] = {
     "broadcast.send": "Send",
     "broadcast.send_now": "Send now…",
     "broadcast.send_now.ask": "Send it to {count} contacts?",
+    "broadcast.send_now.ask_uncounted": "Send it to all of them?",
     "broadcast.send_now.text": "It begins at once. You can pause or cancel the rest, but not take back "
     "what has left.",
     "broadcast.send_now.yes": "Send now",

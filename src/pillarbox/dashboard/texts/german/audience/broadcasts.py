@@ -45,6 +45,10 @@ TEXTS: Final[dict[str, str]] = {
     "broadcast.who.unsubscribed": "Ausgelassen: haben alles abbestellt",
     "broadcast.who.topic": "Ausgelassen: möchten das Thema nicht",
     "broadcast.who.suppressed": "Ausgelassen: nach Bounce oder Beschwerde gesperrt",
+    "broadcast.changed_meanwhile": "Jemand anderes hat den Broadcast geändert, seit Sie ihn geöffnet haben. "
+    "Ihr Text ist noch hier: Speichern Sie noch einmal, um ihn an dessen Stelle zu setzen.",
+    "broadcast.who.not_counted": "So viele Kontakte zu zählen, dauert einen Moment.",
+    "broadcast.who.count": "Zählen",
     "broadcast.who.hint": "Beim Senden wird neu gezählt. Wer später dazukommt, bekommt nichts.",
     "broadcast.pace.lead": "Ohne eine dieser Angaben entstehen alle E-Mails sofort, so schnell die Server "
     "sie nehmen.",
@@ -112,6 +116,7 @@ TEXTS: Final[dict[str, str]] = {
     "broadcast.send": "Senden",
     "broadcast.send_now": "Jetzt senden…",
     "broadcast.send_now.ask": "An {count} Kontakte senden?",
+    "broadcast.send_now.ask_uncounted": "An alle senden?",
     "broadcast.send_now.text": "Es beginnt sofort. Den Rest können Sie anhalten oder abbrechen, aber "
     "nichts zurückholen.",
     "broadcast.send_now.yes": "Jetzt senden",
