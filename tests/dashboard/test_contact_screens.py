@@ -12,12 +12,23 @@ import pytest
 
 from kit.manual_world import clock_of, manual_world
 from kit.people import Visit, a_person, logged_in, text_of
-from kit.screens import a_contact
+from kit.screens import a_consent, a_contact, a_form, a_received_email, a_sign_up, an_import
 from kit.world import Team, World
 from pillarbox.dashboard.contact.contact_timeline import START, position_of, timeline_page
 from pillarbox.people.roles import TeamRole
 
 HOSTILE = "<b>Tides</b>"
+ADA = "ada@quay.example"
+
+HAD_EVENT = """
+    INSERT INTO contact_events (team_id, name, contact_id, first_at, last_at, occurrences)
+    VALUES ($1, $2, $3, $4, $5, $6)
+"""
+SIGNED_UP = """
+    INSERT INTO form_sign_ups (team_id, id, form_id, address, email, digest, content, consent_text, client,
+                               network, requested_at, expires_at)
+    VALUES ($1, $2, $3, $4, $4, '', '{}', 'Yes', '192.0.2.7', '192.0.2.7', $5, $5)
+"""
 
 
 @pytest.fixture
@@ -75,6 +86,75 @@ async def test_the_timeline_has_every_mail_once_page_by_page(here: World) -> Non
     assert seen == sent[::-1]
     assert titles.count("Joined the segment") == 3
     assert titles[-1] == "Became a contact"
+
+
+async def test_a_contact_shows_its_import_its_forms_its_events_and_its_mail(here: World) -> None:
+    team, other = await here.team("Harbor"), await here.team("Quay")
+    await an_import(team)
+    [contact] = [row for row in (await team.get("/contacts")).json()["data"] if row["email"] == ADA]
+    form_id = await a_form(team)
+    clock_of(here).advance(4000)
+    await a_consent(team, form_id, ADA)
+    clock_of(here).advance(4000)
+    await a_sign_up(team, form_id, ADA)
+    for owner in (team, other):
+        clock_of(here).advance(60)
+        await a_received_email(owner)
+    now = here.clock.now()
+    for name, count in (("order.<i>placed", 3), ("cart.left", 1)):
+        clock_of(here).advance(60)
+        args = (team.id, name, UUID(contact["id"]), now - timedelta(days=2), here.clock.now(), count)
+        await here.pool.execute(HAD_EVENT, *args)
+    page = await (await browser(team)).get(f"/dashboard/contacts/{contact['id']}")
+    shown = text_of(page)
+    texts = (
+        "Had the event cart.left",
+        "Had the event order.<i>placed",
+        "3 times · First",
+        "Wrote the email Re: Your invoice",
+        "Signed up at the form News <b>from the harbor</b>",
+        "News <b>once</b> a month",
+        "Not confirmed; the link works until",
+        "Signed up at the form News <b>from the harbor</b>",
+        "News <b>once</b> a month",
+        "Confirmed",
+        "Became a contact by the import <b>people.csv",
+        "They signed up at the <b>fair</b> in May.",
+    )
+    place = 0
+    for text in texts:
+        place = shown.find(text, place)
+        assert place >= 0, text
+    assert shown.count("Wrote the email") == 1
+    for text in ("<b>from", "<b>once", "<b>people", "<b>fair", "order.<i>"):
+        assert text not in page.text
+    held = (await team.get(f"/personal-data/{ADA}")).json()["contacts"][0]
+    assert held["import"]["consent_note"] == "They signed up at the <b>fair</b> in May."
+    assert [event["name"] for event in held["events"]] == ["cart.left", "order.<i>placed"]
+    for path in ("/dashboard/contacts/imports/", "/dashboard/forms/", "/dashboard/emails/receiving/"):
+        assert f'href="{path}' in page.text
+
+
+async def test_each_page_of_a_timeline_goes_on_behind_the_last(here: World) -> None:
+    team = await here.team("Harbor")
+    contact_id = UUID((await team.post("/contacts", {"email": "ada@quay.example"})).json()["id"])
+    expected = 1
+    for number in range(30):
+        clock_of(here).advance(60)
+        now = here.clock.now()
+        await here.pool.execute(HAD_EVENT, team.id, f"event {number}", contact_id, now, now, 1)
+        await here.pool.execute(SIGNED_UP, team.id, uuid4(), uuid4(), "ada@quay.example", now)
+        expected += 2
+    await a_received_email(team)
+    seen, before = [], START
+    while True:
+        page = await timeline_page(team.db, contact_id, "ada@quay.example", before)
+        seen += [entry.position for entry in page.entries]
+        if page.older is None:
+            break
+        before = position_of(page.older)
+    assert len(seen) == len(set(seen)) == expected + 1
+    assert seen == sorted(seen, reverse=True)
 
 
 @pytest.mark.parametrize(

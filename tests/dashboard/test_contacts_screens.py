@@ -115,6 +115,8 @@ async def test_acts_on_many_contacts_begin_in_the_table_and_are_watched(place: P
         assert [one["first_name"] for one in (await team.get("/contacts")).json()["data"]] == ["Bo"]
         saved = await ada.post(bulk, action="export", id=[ids["Bo"]])
         assert saved.text.splitlines()[1].split(",")[1:3] == ["p1@quay.example", "Bo"]
+        fitting = await ada.post(f"{bulk}?f1=contact.first_name&o1=eq&v1=Bo", action="export", scope="all")
+        assert fitting.text == saved.text
         whole = await ada.get(f"{CONTACTS}/csv?{row}")
         assert len(whole.text.splitlines()) == 1
         kinds = await here.pool.fetch("SELECT what FROM audit_entries WHERE team_id = $1", team.id)

@@ -258,6 +258,13 @@ async def a_form(team: Team) -> str:
         "texts": {"title": "News <b>from the harbor</b>", "text": "Tides and lanterns, once a month."},
     }
     form_id = str((await team.post("/forms", body)).json()["id"])
+    await a_sign_up(team, form_id, f"ben-{uuid4().hex[:8]}@quay.example")
+    await a_consent(team, form_id, f"ada-{uuid4().hex[:8]}@quay.example")
+    return form_id
+
+
+async def a_sign_up(team: Team, form_id: str, address: str) -> str:
+    """Sign an address up at a form; returns the link of the confirmation mail."""
     db, app, links = team.db, team.world.app, []
     row = await form_queries.find_open(db, UUID(form_id))
     assert row is not None
@@ -267,16 +274,18 @@ async def a_form(team: Team) -> str:
         links.append(url)
         return ConfirmationMail("Confirm", "<p>Confirm</p>", url)
 
-    for name in ("ada", "ben"):
-        given = [("email", f"{name}-{uuid4().hex[:8]}@quay.example"), ("field_first_name", "<b>Ada</b>")]
-        filled, _ = submission_of(form, given)
-        assert filled is not None
-        origin = SubmissionOrigin(client="192.0.2.7")
-        await app.need(Submissions).take(row, form, filled, origin, "News <b>once</b> a month", mail)
-    link = confirmation_of(links[0].rpartition("/")[2])
+    filled, _ = submission_of(form, [("email", address), ("field_first_name", "<b>Ada</b>")])
+    assert filled is not None
+    origin = SubmissionOrigin(client="192.0.2.7")
+    await app.need(Submissions).take(row, form, filled, origin, "News <b>once</b> a month", mail)
+    return links[0]
+
+
+async def a_consent(team: Team, form_id: str, address: str) -> None:
+    """Sign an address up at a form, and click its link."""
+    link = confirmation_of((await a_sign_up(team, form_id, address)).rpartition("/")[2])
     assert link is not None
-    await app.need(Confirmations).confirm(link, "192.0.2.8")
-    return form_id
+    await team.world.app.need(Confirmations).confirm(link, "192.0.2.8")
 
 
 async def an_upload(team: Team) -> str:

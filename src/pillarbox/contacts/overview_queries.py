@@ -28,19 +28,34 @@ SUPPRESSED = """
 """
 
 MOMENTS = """
-    SELECT c.created_at AS happened_at, c.id, 'created' AS kind, NULL AS name
+    SELECT c.created_at AS happened_at, c.id, 'created' AS kind, NULL AS name, NULL AS note
       FROM contacts c
-     WHERE c.team_id = $1 AND c.id = $2
+     WHERE c.team_id = $1 AND c.id = $2 AND c.import_id IS NULL
      UNION ALL
-    SELECT m.added_at, s.id, 'joined_segment', s.name
+    SELECT c.created_at, c.import_id, 'imported', i.file_name, i.consent_note
+      FROM contacts c
+      LEFT JOIN contact_imports i ON i.team_id = c.team_id AND i.id = c.import_id
+     WHERE c.team_id = $1 AND c.id = $2 AND c.import_id IS NOT NULL
+     UNION ALL
+    SELECT m.added_at, s.id, 'joined_segment', s.name, NULL
       FROM segment_members m
       JOIN segments s ON s.team_id = m.team_id AND s.id = m.segment_id
      WHERE m.team_id = $1 AND m.contact_id = $2
      UNION ALL
-    SELECT k.chosen_at, t.id, k.subscription, t.name
+    SELECT k.chosen_at, t.id, k.subscription, t.name, NULL
       FROM topic_choices k
       JOIN topics t ON t.team_id = k.team_id AND t.id = k.topic_id AND t.deleted_at IS NULL
      WHERE k.team_id = $1 AND k.contact_id = $2
+"""
+
+
+# A contact that had a name of events many times has one row for it.
+EVENTS = """
+    SELECT name, md5(name)::uuid AS id, first_at, last_at, occurrences
+      FROM contact_events
+     WHERE team_id = $1 AND contact_id = $2 AND (last_at, md5(name)::uuid) < ($3, $4)
+     ORDER BY last_at DESC, id DESC
+     LIMIT $5
 """
 
 
@@ -64,17 +79,36 @@ class SuppressedAddress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MomentRow:
-    """Something that happened to a contact, with the id and name of the segment or topic."""
+    """Something that happened to a contact, with the id and name of the segment, topic or import."""
 
     happened_at: datetime
     id: UUID
     kind: str
     name: str | None
+    note: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventOfContact:
+    """The events of one name that a contact had; `id` is made of the name."""
+
+    name: str
+    id: UUID
+    first_at: datetime
+    last_at: datetime
+    occurrences: int
 
 
 async def moments(db: TeamDb, contact_id: UUID) -> list[MomentRow]:
     """Return when the contact was made, joined its segments, and chose topics."""
     return await db.all(MomentRow, MOMENTS, contact_id)
+
+
+async def events(
+    db: TeamDb, contact_id: UUID, before: tuple[datetime, UUID], limit: int
+) -> list[EventOfContact]:
+    """Return the events of a contact by name, those that happened last first, before an instant and id."""
+    return await db.all(EventOfContact, EVENTS, contact_id, *before, limit)
 
 
 async def contact(db: TeamDb, contact_id: UUID) -> ContactRow | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Final
 
 import msgspec
@@ -14,7 +14,12 @@ from pillarbox.contacts.store import Contacts
 from pillarbox.kernel.personal_data import ERASED_ADDRESS, DataSubject, ErasedRows, EraseStep, PersonalData
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.slices import Container
+from pillarbox.kernel.wire.paging import NEWEST
 from pillarbox.kernel.wire.problems import NotFound
+
+LATEST: Final = datetime(9999, 1, 1, tzinfo=UTC)
+MOST_EVENTS: Final = 1000
+"""Names of events that the file of a person has."""
 
 
 def contact_eraser(kit: Container) -> EraseStep:
@@ -58,6 +63,8 @@ async def read(db: TeamDb, person: DataSubject) -> AsyncIterator[dict[str, Any]]
     found = None if contact_id is None else await queries.found(db, contact_id)
     if contact_id is None or row is None or found is None:
         return
+    moments = await contact_moments(db, contact_id)
+    events = await overview_queries.events(db, contact_id, (LATEST, NEWEST), MOST_EVENTS)
     yield {
         "id": row.id,
         "email": row.email,
@@ -73,8 +80,25 @@ async def read(db: TeamDb, person: DataSubject) -> AsyncIterator[dict[str, Any]]
         ],
         "segments": [
             {"name": moment.name, "added_at": moment.at}
-            for moment in await contact_moments(db, contact_id)
+            for moment in moments
             if moment.kind == "joined_segment"
+        ],
+        "import": next(
+            (
+                {"id": moment.id, "file_name": moment.name, "consent_note": moment.note}
+                for moment in moments
+                if moment.kind == "imported"
+            ),
+            None,
+        ),
+        "events": [
+            {
+                "name": event.name,
+                "first_at": event.first_at,
+                "last_at": event.last_at,
+                "occurrences": event.occurrences,
+            }
+            for event in events
         ],
     }
 

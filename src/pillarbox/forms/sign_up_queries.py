@@ -51,6 +51,29 @@ class SignUpRow:
     contact_id: UUID | None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignUpOfAddress:
+    """A sign-up of an address, with its form as far as that is still there."""
+
+    id: UUID
+    form_id: UUID
+    form_name: str | None
+    consent_text: str
+    requested_at: datetime
+    expires_at: datetime
+    confirmed_at: datetime | None
+
+
+OF_ADDRESS_BEFORE = """
+    SELECT s.id, s.form_id, f.name AS form_name, s.consent_text, s.requested_at, s.expires_at, s.confirmed_at
+      FROM form_sign_ups s
+      LEFT JOIN forms f ON f.team_id = s.team_id AND f.id = s.form_id AND f.deleted_at IS NULL
+     WHERE s.team_id = $1 AND s.address = $2 AND (s.requested_at, s.id) < ($3, $4)
+     ORDER BY s.requested_at DESC, s.id DESC
+     LIMIT $5
+"""
+
+
 class RecentSignUps(NamedTuple):
     """Sign-ups of a form since an instant, and those of one network among them."""
 
@@ -212,6 +235,13 @@ async def of_address(db: TeamDb, address: str) -> list[SignUpRow]:
         """,
         address,
     )
+
+
+async def of_address_before(
+    db: TeamDb, address: str, before: tuple[datetime, UUID], limit: int
+) -> list[SignUpOfAddress]:
+    """Return the newest sign-ups of an address before an instant and id."""
+    return await db.all(SignUpOfAddress, OF_ADDRESS_BEFORE, address, *before, limit)
 
 
 async def erase(db: TeamDb, address: str) -> int:

@@ -83,6 +83,18 @@ FITTING = """
      ORDER BY p.id DESC
 """
 
+# Goes through the index of the address in From, which is a digest: the address itself is compared as well.
+FROM_ADDRESS = """
+    SELECT id, created_at, subject
+      FROM received_emails
+     WHERE team_id = $1
+       AND md5(lower(substring(right(sender, 330) FROM '([^<> ]+)>?$')))::uuid = md5($2)::uuid
+       AND lower(substring(right(sender, 330) FROM '([^<> ]+)>?$')) = $2
+       AND id < $3
+     ORDER BY id DESC
+     LIMIT $4
+"""
+
 GET = """
     SELECT id, to_list, sender, created_at, subject, bcc_list, cc_list, reply_to_list, received_for,
            message_id, attachments, recipients, mail_from, client, spf, dkim, dmarc, spam_reason, size,
@@ -138,6 +150,14 @@ PARTS_FOR_EVENTS = """
      WHERE team_id = $1 AND email_id = ANY ($2::uuid[])
      ORDER BY email_id, position
 """
+
+
+class ReceivedFromAddress(NamedTuple):
+    """An email that came from an address."""
+
+    id: UUID
+    created_at: datetime
+    subject: str
 
 
 class ReceivedEmailListRow(NamedTuple):
@@ -340,3 +360,8 @@ async def parts_for_events(db: TeamDb, ids: Collection[UUID]) -> dict[UUID, list
     for part in await db.all(EventPart, PARTS_FOR_EVENTS, list(ids)):
         found.setdefault(part.email_id, []).append(part)
     return found
+
+
+async def from_address(db: TeamDb, address: str, before: UUID, limit: int) -> list[ReceivedFromAddress]:
+    """Return the newest emails before an id with this address, in lower case, in From."""
+    return await db.all(ReceivedFromAddress, FROM_ADDRESS, address, before, limit)

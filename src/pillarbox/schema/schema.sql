@@ -1685,6 +1685,9 @@ CREATE TABLE received_emails (
 );
 -- A Message-ID may have any length.
 CREATE INDEX received_emails_message ON received_emails (team_id, (md5(message_id)::uuid), id);
+-- The address in From, which is its last word.
+CREATE INDEX received_emails_sender
+  ON received_emails (team_id, (md5(lower(substring(right(sender, 330) FROM '([^<> ]+)>?$')))::uuid), id);
 
 -- The message as it came, in `data` or in the blob store under `blob`, without our own trace fields, which are in
 -- `trace`. What is read from it again and again is in `parsed` where the message itself is a blob.

@@ -126,7 +126,9 @@ async def contact_page(visit: Visit, *, status: int = 200, problem: str | None =
     contact = await _contact(visit)
     address = await address_of(visit.db, UUID(contact["id"]))
     before = visit.request.query.text("before")
-    page = await timeline_page(visit.db, UUID(contact["id"]), address, position_of(before))
+    page = await timeline_page(
+        visit.db, UUID(contact["id"]), address, position_of(before), given=contact["email"]
+    )
     segments = (await visit.get(f"{_api(visit)}/segments", limit=MOST_LISTED))["data"]
     mine = {row["id"] for row in segments}
     others = (await visit.get("/segments", shown=False, limit=MOST_LISTED))["data"]

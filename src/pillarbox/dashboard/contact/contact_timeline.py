@@ -6,20 +6,22 @@ however many the contact got. Each part gives its entries before a position, and
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
 from uuid import UUID
 
 from pillarbox.automations.runs.contact_runs import runs_of_contact
-from pillarbox.contacts.contact_history import contact_moments, suppressed_address
+from pillarbox.contacts.contact_history import contact_moments, events_of_contact, suppressed_address
 from pillarbox.dashboard.frame.tones import QUIET, tone_of
 from pillarbox.dashboard.texts import has_text, t
 from pillarbox.emails.search.filters import EmailFilter
 from pillarbox.emails.search.find import find
+from pillarbox.forms.sign_up_history import sign_ups_of_address
 from pillarbox.kernel.ids import EPOCH, MICROSECOND, first_id
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.instants import iso_style
+from pillarbox.receiving.contact_mail import mail_from
 from pillarbox.timeline import history
 from pillarbox.timeline.history_queries import EventOfRecipient
 
@@ -30,8 +32,14 @@ MOST_STEPS: Final = 40
 MOST_SHOWN: Final = 8
 NEWEST: Final = UUID(int=2**128 - 1)
 LATEST: Final = datetime(9999, 1, 1, tzinfo=UTC)
-SEGMENT: Final = "/dashboard/segments/"
-TOPIC: Final = "/dashboard/topics/"
+FORM: Final = "/dashboard/forms/"
+LEADS_TO: Final = {
+    "imported": "/dashboard/contacts/imports/",
+    "joined_segment": "/dashboard/segments/",
+    "opt_in": "/dashboard/topics/",
+    "opt_out": "/dashboard/topics/",
+}
+"""The screens of what a moment is about."""
 
 
 class TimelinePosition(NamedTuple):
@@ -47,14 +55,15 @@ class TimelinePosition(NamedTuple):
 
 
 class ContactStep(NamedTuple):
-    """Something that became of a mail. `at` is ISO text."""
+    """Something that became of an entry. `at` is ISO text, None where it has no time of its own."""
 
-    at: str
+    at: str | None
     title: str
 
 
 class ContactEntry(NamedTuple):
-    """One thing that happened. `name` is what somebody wrote, `href` leads to it; `at` is ISO text."""
+    """One thing that happened. `name` is what somebody wrote, `href` leads to it; `note` is what the contact
+    consented to, or where an import got its people from. `at` is ISO text."""
 
     position: TimelinePosition
     title: str
@@ -63,6 +72,7 @@ class ContactEntry(NamedTuple):
     href: str | None
     steps: Sequence[ContactStep] = ()
     more_steps: int = 0
+    note: str | None = None
 
     @property
     def at(self) -> str:
@@ -92,13 +102,22 @@ def position_of(text: str | None) -> TimelinePosition:
 
 
 async def timeline_page(
-    db: TeamDb, contact_id: UUID, address: str, before: TimelinePosition = START
+    db: TeamDb,
+    contact_id: UUID,
+    address: str,
+    before: TimelinePosition = START,
+    *,
+    given: str | None = None,
 ) -> TimelinePage:
-    """Return what happened to a contact with this compared address before a position."""
+    """Return what happened to a contact with this compared address before a position. Mail from the address
+    may have it as it was given."""
     mails, read_to = await _mails(db, address, before)
     entries = [
         *mails,
+        *await _received(db, dict.fromkeys((address, (given or address).lower())), before),
         *await _runs(db, contact_id, before),
+        *await _events(db, contact_id, before),
+        *await _sign_ups(db, address, before),
         *await _moments(db, contact_id),
         *await _suppression(db, address),
     ]
@@ -158,14 +177,73 @@ def _run_steps(status: str, completed_at: datetime | None) -> list[ContactStep]:
     return [ContactStep(iso_style(completed_at), t(f"contact.run.{status}"))]
 
 
+async def _received(db: TeamDb, addresses: Collection[str], before: TimelinePosition) -> list[ContactEntry]:
+    return [
+        ContactEntry(
+            position=TimelinePosition(mail.created_at, mail.id),
+            title=t("contact.happened.received"),
+            tone="info",
+            name=mail.subject or t("email.no_subject"),
+            href=f"/dashboard/emails/receiving/{mail.id}",
+        )
+        for address in addresses
+        for mail in await mail_from(db, address, _upper(before) or NEWEST, ROWS + 1)
+    ]
+
+
+async def _events(db: TeamDb, contact_id: UUID, before: TimelinePosition) -> list[ContactEntry]:
+    return [
+        ContactEntry(
+            position=TimelinePosition(event.last_at, event.id),
+            title=t("contact.happened.event"),
+            tone="info",
+            name=event.name,
+            href=None,
+            steps=_repeated(event.first_at, event.occurrences),
+        )
+        for event in await events_of_contact(db, contact_id, before, ROWS + 1)
+    ]
+
+
+def _repeated(first_at: datetime, occurrences: int) -> list[ContactStep]:
+    if occurrences < 2:
+        return []
+    return [
+        ContactStep(None, t("contact.times", count=occurrences)),
+        ContactStep(iso_style(first_at), t("contact.first_time")),
+    ]
+
+
+async def _sign_ups(db: TeamDb, address: str, before: TimelinePosition) -> list[ContactEntry]:
+    return [
+        ContactEntry(
+            position=TimelinePosition(row.requested_at, row.id),
+            title=t("contact.happened.sign_up" if row.form_name else "contact.happened.sign_up_gone"),
+            tone=QUIET if row.confirmed_at is None else "good",
+            name=row.form_name,
+            href=f"{FORM}{row.form_id}" if row.form_name else None,
+            steps=[_confirmation(row.confirmed_at, row.expires_at)],
+            note=row.consent_text or None,
+        )
+        for row in await sign_ups_of_address(db, address, before, ROWS + 1)
+    ]
+
+
+def _confirmation(confirmed_at: datetime | None, expires_at: datetime) -> ContactStep:
+    if confirmed_at is None:
+        return ContactStep(iso_style(expires_at), t("contact.unconfirmed"))
+    return ContactStep(iso_style(confirmed_at), t("contact.confirmed"))
+
+
 async def _moments(db: TeamDb, contact_id: UUID) -> list[ContactEntry]:
     return [
         ContactEntry(
             position=TimelinePosition(moment.at, moment.id),
             title=t(f"contact.happened.{moment.kind}"),
             tone="warn" if moment.kind == "opt_out" else "info",
-            name=moment.name,
-            href=_leads_to(moment.kind, moment.id),
+            name=moment.name or (t("imports.by_api") if moment.kind == "imported" else None),
+            href=f"{LEADS_TO[moment.kind]}{moment.id}" if moment.kind in LEADS_TO else None,
+            note=moment.note,
         )
         for moment in await contact_moments(db, contact_id)
     ]
@@ -184,12 +262,6 @@ async def _suppression(db: TeamDb, address: str) -> list[ContactEntry]:
             href=f"/dashboard/suppressions/{entry.id}",
         )
     ]
-
-
-def _leads_to(kind: str, subject: UUID) -> str | None:
-    if kind == "created":
-        return None
-    return f"{SEGMENT if kind == 'joined_segment' else TOPIC}{subject}"
 
 
 def steps_of(events: Sequence[EventOfRecipient]) -> list[ContactStep]:

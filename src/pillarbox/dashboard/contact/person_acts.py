@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any, Final
+from urllib.parse import quote
 
 from pillarbox.dashboard.contact.contact_page import ONE as CONTACT
 from pillarbox.dashboard.contact.contact_page import contact_page
@@ -59,7 +60,7 @@ async def erase(visit: Visit, form: Form) -> Reply[Html]:
     if form.get("typed_name").strip().lower() != address.lower():
         return await erasures_page(visit, address, status=422, problem=t("person.typed_wrong"))
     try:
-        await visit.post(f"/personal-data/{address}/erase")
+        await visit.post(f"/personal-data/{quote(address, safe='')}/erase")
     except Problem as problem:
         return await erasures_page(visit, address, status=problem.status, problem=problem.message)
     return visit.to(HERE, done="person_erasing")
@@ -96,10 +97,10 @@ async def erasures_page(
 ) -> Reply[Html]:
     """Show the erasures of the team. With an address, say whether it is of somebody who was erased."""
     page = await list_page(visit, "/personal-data/erasures", HERE)
-    address = visit.request.query.text("address") or ""
+    address = visit.request.query.text("address") or typed
     found: Any = None
     if _is_address(address):
-        found = await visit.find(f"/personal-data/erasures/{address}", shown=False)
+        found = await visit.find(f"/personal-data/erasures/{quote(address, safe='')}", shown=False)
     elif address and problem is None:
         status, problem = 422, t("person.no_address")
     return await visit.draw(
@@ -109,7 +110,7 @@ async def erasures_page(
         erasures=page.rows,
         paging=page.paging,
         address=address if _is_address(address) else "",
-        asked=address or typed,
+        asked=address,
         found=found,
         tones={"completed": "good", "waiting": "warn", "in_progress": "info"},
     )

@@ -12,7 +12,12 @@ from pillarbox.contacts.bulk_acts.acts import digest_of_bulk_acts
 from pillarbox.contacts.conditions.filtering import ContactFilter
 from pillarbox.contacts.conditions.language import FactComparison, FactField, SomeCondition
 from pillarbox.contacts.conditions.membership import following_fitting
-from pillarbox.dashboard.contacts.contact_filters import QUERY, contact_filter, given_filter
+from pillarbox.dashboard.contacts.contact_filters import (
+    QUERY,
+    ContactTableFilter,
+    contact_filter,
+    given_filter,
+)
 from pillarbox.dashboard.contacts.contact_list import HERE, contacts_page
 from pillarbox.dashboard.contacts.fact_choices import fact_choices
 from pillarbox.dashboard.frame.csv_file import MEDIA, lines
@@ -47,7 +52,9 @@ async def begin(visit: Visit, form: Form) -> Reply[Html]:
     action, is_all = form.get("action"), form.get("scope") == "all"
     ids = [text for text in form.every("id") if well_formed(text)]
     given = given_filter(visit, await fact_choices(visit))
-    if action == "export" and ids and not is_all:
+    if action == "export" and is_all:
+        return await _save_fitting(visit, given)
+    if action == "export" and ids:
         visit.has_acted(None, Act.CONTACTS_EXPORTED, contacts=len(ids))
         return visit.save("contacts.csv", csv_parts(visit.db, _chosen(visit, ids[:MOST_CHOSEN])), MEDIA)
     if action not in ACTIONS:
@@ -109,9 +116,16 @@ async def stop(visit: Visit, form: Form) -> Reply[Html]:
 async def save_csv(visit: Visit) -> Reply[Html]:
     """Save the contacts that fit the filter, the oldest first."""
     given = given_filter(visit, await fact_choices(visit))
-    wanted = contact_filter(visit, given.condition, given.search)
-    visit.has_acted(None, search=given.search, conditions=json.dumps(given.condition))
+    reply = await _save_fitting(visit, given)
     await visit.record(Act.CONTACTS_EXPORTED, team_id=visit.team_id)
+    return reply
+
+
+async def _save_fitting(visit: Visit, given: ContactTableFilter) -> Reply[Html]:
+    """Return the file of the contacts that fit the filter. It is written while the browser reads it
+    (docs/decisions/0188)."""
+    wanted = contact_filter(visit, given.condition, given.search)
+    visit.has_acted(None, Act.CONTACTS_EXPORTED, search=given.search, conditions=json.dumps(given.condition))
     return visit.save("contacts.csv", csv_parts(visit.db, wanted), MEDIA)
 
 

@@ -139,6 +139,7 @@ TEXTS: Final[dict[str, str]] = {
     "bulk.reason.segment_deleted": "The segment was deleted.",
     "bulk.reason.internal_error": "Something went wrong in Pillarbox.",
     "bulk.stop": "Stop",
+    "bulk.export_hint": "An export is written while it is loaded: cancel the download to stop it.",
     "bulk.none": "No bulk act yet",
     "bulk.none.text": "Choose contacts in the table, then an action.",
 }

@@ -140,6 +140,8 @@ TEXTS: Final[dict[str, str]] = {
     "bulk.reason.segment_deleted": "Das Segment wurde gelöscht.",
     "bulk.reason.internal_error": "In Pillarbox ist etwas fehlgeschlagen.",
     "bulk.stop": "Anhalten",
+    "bulk.export_hint": "Ein Export entsteht, während er geladen wird: Zum Anhalten brechen Sie das "
+    "Herunterladen ab.",
     "bulk.none": "Noch keine Sammelaktion",
     "bulk.none.text": "Wählen Sie in der Tabelle Kontakte und dann eine Aktion.",
 }
