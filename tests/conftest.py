@@ -47,6 +47,8 @@ sys.addaudithook(only_loopback)
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     prepare()
+    # Until all tests are collected nothing of what is made is garbage.
+    gc.disable()
     if config.getoption("--record-seconds") and not is_worker(config):
         config.pluginmanager.register(file_order.Recorder())
 
@@ -87,8 +89,12 @@ def pytest_make_parametrize_id(val: object) -> str | None:
 
 
 def pytest_collection_finish() -> None:
-    """What was collected stays until the end: the collector of garbage need not look through it again."""
+    """What was collected stays until the end: the collector of garbage need not look through it again.
+
+    Nobody thaws it (`tests/repository/test_garbage.py`): every collection would take seconds from then on."""
     gc.freeze()
+    gc.set_threshold(20_000, 20, 50)
+    gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)

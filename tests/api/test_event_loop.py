@@ -11,7 +11,7 @@ import asyncio
 import gc
 from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from uuid import uuid4
 
@@ -64,13 +64,10 @@ class Watch:
         ]
 
 
-@contextmanager
-def collector_calmed() -> Iterator[None]:
+def calm_collector() -> None:
     """As in a worker: what the test session has loaded is not looked through again and again."""
     gc.collect()
     gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 @asynccontextmanager
@@ -79,16 +76,16 @@ async def watched(pillarbox: World) -> AsyncIterator[Watch]:
     watch = Watch()
     watchdog = LoopWatchdog("test", watch.tell)
     async with http_client(pillarbox.url, None) as client:
-        with collector_calmed():
-            watchdog.start()
-            probing = asyncio.create_task(ask_again_and_again(client))
-            yield watch
-            # A stall at the very end is told by the next turn.
-            await asyncio.sleep(0.15)
-            assert not probing.done()
-            probing.cancel()
-            await asyncio.gather(probing, return_exceptions=True)
-            watchdog.stop()
+        calm_collector()
+        watchdog.start()
+        probing = asyncio.create_task(ask_again_and_again(client))
+        yield watch
+        # A stall at the very end is told by the next turn.
+        await asyncio.sleep(0.15)
+        assert not probing.done()
+        probing.cancel()
+        await asyncio.gather(probing, return_exceptions=True)
+        watchdog.stop()
     assert not watch.long, "\n".join(watch.long)
 
 

@@ -55,7 +55,6 @@ def collected_as_in_a_worker() -> Iterator[None]:
     tune_garbage_collector()
     yield
     gc.set_threshold(*before)
-    gc.unfreeze()
 
 
 @pytest.mark.usefixtures("collected_as_in_a_worker")

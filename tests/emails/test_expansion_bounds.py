@@ -81,7 +81,6 @@ def _collected_as_in_a_worker() -> Iterator[None]:
     tune_garbage_collector()
     yield
     gc.set_threshold(*before)
-    gc.unfreeze()
 
 
 def test_every_expander_is_tried() -> None:
