@@ -93,7 +93,12 @@ def measure(report: Report) -> None:
         )
         by_conditions(report, server, conditions(segment))
         by_words(report, server, many)
-        screens(report, server, team, conditions(segment))
+        # One person may ask for so many pages within a minute.
+        readers = [Reader(server, session) for session in asyncio.run(people(server, team, 3))]
+        screens(report, readers[0])
+        drafts(report, server, readers[1:], segment)
+        for reader in readers:
+            reader.close()
         snapshot(report, server)
 
 
@@ -126,15 +131,34 @@ def by_words(report: Report, server: Server, many: int) -> None:
         report.result(f"search, {what}, p99", load.percentile(took, 99), "ms", at_most(300))
 
 
-def screens(report: Report, server: Server, team: UUID, tried: dict[str, Condition]) -> None:
-    reader = Reader(server, asyncio.run(people(server, team, 1))[0])
+def screens(report: Report, reader: Reader) -> None:
     paths = [
         "/dashboard/contacts",
         "/dashboard/segments",
         "/dashboard/contacts?f1=contact.properties.key_2&o1=eq&v1=city+7",
     ]
     paths += ["/dashboard/topics", "/dashboard/broadcasts", "/dashboard/forms", "/dashboard/contacts/imports"]
-    for path in paths:
+    first_bytes(report, reader, {path.partition("&")[0]: path for path in paths})
+
+
+def drafts(report: Report, server: Server, readers: Sequence[Reader], segment: str) -> None:
+    """The steps of drafts to one contact in ten, by hand, and to all contacts, by conditions."""
+    fitting = rule("contact.properties.key_1", "eq", "pro")
+    everybody = call(server, "/segments", {"name": "Everybody", "conditions": fitting})["id"]
+    body = {"from": SENDER, "subject": "s", "text": "t", "name": "n"}
+    audiences = (("a tenth", segment), ("all by conditions", everybody))
+    for reader, (who, segment_id) in zip(readers, audiences, strict=True):
+        draft = call(server, "/broadcasts", {**body, "segment_id": segment_id})["id"]
+        here = f"/dashboard/broadcasts/{draft}"
+        counts = timed(server, [f"/broadcasts/{draft}/audience"] * 5)
+        report.result(f"audience of a draft to {who}, median", load.percentile(counts, 50), "ms")
+        steps = ("content", "audience", "pace", "review")
+        first_bytes(report, reader, {f"draft to {who}, {step}": f"{here}?step={step}" for step in steps})
+
+
+def first_bytes(report: Report, reader: Reader, paths: dict[str, str]) -> None:
+    """Ask for screens one after the other; their names are those of the results."""
+    for name, path in paths.items():
         took = []
         reader.ask(path)
         for _ in range(TIMES):
@@ -142,10 +166,7 @@ def screens(report: Report, server: Server, team: UUID, tried: dict[str, Conditi
             if status != 200:
                 report.fault(f"{path}: {status}")
             took.append(first)
-        report.result(
-            f"first byte of {path.partition('&')[0]}, p99", load.percentile(took, 99), "ms", at_most(150)
-        )
-    reader.close()
+        report.result(f"first byte of {name}, p99", load.percentile(took, 99), "ms", at_most(150))
 
 
 def snapshot(report: Report, server: Server) -> None:

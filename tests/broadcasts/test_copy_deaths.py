@@ -6,6 +6,7 @@ import asyncio
 import signal
 from collections import Counter
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -99,6 +100,92 @@ async def test_deaths_while_an_ab_test_is_sent_slowly(database_url: str, tmp_pat
         taken = Counter(one.recipient for one in arrivals(far.journal))
         assert len(taken) == MEMBERS
     await reconciled(database_url)
+
+
+WHOLE_PLAN: dict[str, Any] = {**PLAN, "canary": {"percent": 20, "minutes": 60}}
+STAGE_OVER = "UPDATE broadcast_plans SET stage_until = now() WHERE stage_until IS NOT NULL"
+LOOKS_AGAIN = "UPDATE jobs SET due_at = now() WHERE owner IS NULL AND due_at > now()"
+PAUSED = "UPDATE broadcasts SET paused_at = now(), paused_for = 'x' WHERE paused_at IS NULL"
+RESUMED = "UPDATE broadcasts SET paused_at = NULL, paused_for = NULL"
+VARIANTS = """
+    SELECT r.wave, r.variant, count(r.email_id) AS copies, count(DISTINCT r.email_id) AS emails
+      FROM broadcast_recipients r
+     GROUP BY 1, 2
+"""
+ROUNDS = [
+    pytest.param(["copies_written", "winner_chosen", "copies_committed"], id="quick"),
+    *(
+        pytest.param(points, id="-".join(points), marks=pytest.mark.slow)
+        for points in (
+            ["snapshot", "copies_committed", "copies_written", "winner_chosen", "copies_written"],
+            ["copies_written"] * 4 + ["copies_committed"],
+            ["copies_committed", "copies_committed", "winner_chosen", "copies_committed"],
+        )
+    ),
+]
+
+
+@pytest.mark.parametrize("points", ROUNDS)
+async def test_deaths_from_the_start_to_the_rest_of_a_plan(
+    database_url: str, tmp_path: Path, points: list[str]
+) -> None:
+    """One process after the other dies, in canary, test, choice and rest: each recipient has one variant and
+    one copy, and the figures that are shown are those of the rows and of the servers."""
+    await first_team(database_url)
+    with (
+        remote_servers(tmp_path / "far", {"127.0.0.1": {}}) as far,
+        worker_processes(database_url, tmp_path, route=f"relay:smtp://127.0.0.1:{far.port}") as workers,
+    ):
+        workers.start(f"broadcast.{points[0]}=kill")
+        async with http_client("http://{}:{}".format(*workers.at), KEY) as client:
+            segment_id = (await client.post("/segments", json={"name": "Crew"})).json()["id"]
+            async with connected(database_url) as conn:
+                await conn.execute(AUDIENCE, UUID(segment_id), MEMBERS)
+            wanted = {"from": "a@harbor.example", "subject": "Tides", "text": "High", "send": True}
+            body = {**wanted, "segment_id": segment_id, "plan": WHOLE_PLAN}
+            broadcast_id = (await client.post("/broadcasts", json=body)).json()["id"]
+        async with connected(database_url) as conn:
+            for following in (*points[1:], ""):
+                async with asyncio.timeout(60), asyncio.TaskGroup() as group:
+                    moving = group.create_task(stages_end(database_url))
+                    assert await asyncio.to_thread(workers.died) == -signal.SIGKILL
+                    moving.cancel()
+                # A process that dies before it is ready is taken for one that cannot start.
+                await conn.execute(PAUSED)
+                workers.start(following and f"broadcast.{following}=kill")
+                await conn.execute(RESUMED)
+            await asyncio.wait_for(stages_end(database_url), 60)
+        await settled(database_url, 60)
+        async with connected(database_url) as conn:
+            winner = await conn.fetchval("SELECT winner FROM broadcast_plans")
+            rows = await conn.fetch(VARIANTS)
+        copies: Counter[tuple[bool, int]] = Counter()
+        for row in rows:
+            assert row["emails"] == row["copies"]
+            copies[row["wave"] is None, row["variant"]] += row["copies"]
+        quarter = MEMBERS // 4
+        assert copies == {(False, 1): quarter, (False, 2): quarter, (True, winner): 2 * quarter}
+        async with http_client("http://{}:{}".format(*workers.at), KEY) as client:
+            shown = (await client.get(f"/broadcasts/{broadcast_id}/progress")).json()
+        assert [shown[name] for name in ("copies", "sent", "delivered")] == [MEMBERS] * 3
+        assert [(one["variant"], one["copies"]) for one in shown["variants"]] == [(1, quarter), (2, quarter)]
+        variants_of: dict[str, set[str]] = {}
+        for arrival in arrivals(far.journal):
+            variants_of.setdefault(arrival.recipient, set()).add(arrival.token)
+        assert len(variants_of) == MEMBERS
+        assert {len(taken) for taken in variants_of.values()} == {1}
+        sizes = Counter(subject for taken in variants_of.values() for subject in taken)
+        assert sizes == {("High", "Low")[winner - 1]: 3 * quarter, ("High", "Low")[2 - winner]: quarter}
+    await reconciled(database_url)
+
+
+async def stages_end(url: str) -> None:
+    """End each stage that waits, until the broadcast is sent."""
+    async with connected(url) as conn:
+        while await conn.fetchval("SELECT status FROM broadcasts") != "sent":
+            await conn.execute(STAGE_OVER)
+            await conn.execute(LOOKS_AGAIN)
+            await asyncio.sleep(0.05)
 
 
 async def test_no_copies_are_made_while_an_engine_of_an_earlier_release_is_alive(
