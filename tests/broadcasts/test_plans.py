@@ -21,6 +21,7 @@ from kit.clock import ManualClock
 from kit.manual_world import clock_of, manual_world, parsed, relayed_world, run_jobs
 from kit.tracking import URL, Reader, hrefs, html_of, pixels, tracks
 from kit.world import Team, World
+from pillarbox.broadcasts.content import MOST_BODY
 from pillarbox.broadcasts.plans.plan import SendingHours, copies_at_once, gap_after, next_quarter
 from pillarbox.broadcasts.plans.queries import VariantCounts
 from pillarbox.broadcasts.plans.stages import winner_of
@@ -357,6 +358,9 @@ async def test_two_people_who_change_a_plan_do_not_lose_what_the_other_did(pilla
     second = answer.json()
     answer = await team.call("PUT", url, {"per_hour": 60, "ab_test": TEST, "revision": second["revision"]})
     assert answer.status_code == 200
+    # Bodies are bounded together, as those of a broadcast.
+    large = {**TEST, "variants": [{}, {"html": "h" * (MOST_BODY // 2), "text": "t" * (MOST_BODY // 2 + 1)}]}
+    assert error(await team.call("PUT", url, {"ab_test": large}))[0] == 422
     # A variant belongs to what the revision stands for.
     test = {**TEST, "variants": [{}, {"subject": "Ebb"}]}
     other = (await team.call("PUT", url, {"per_hour": 60, "ab_test": test})).json()

@@ -134,11 +134,16 @@ def bodies_of_both(read: ReadFields) -> None:
         _bodies(read["html"], read["text"])
 
 
+def refuse_too_large(html: str | None, text: str | None) -> None:
+    """Raise a 422 for bodies that are too large together."""
+    if len((html or "").encode()) + len((text or "").encode()) > MOST_BODY:
+        raise BodiesTooLarge("html" if html else "text")
+
+
 def _bodies(html: str | None, text: str | None) -> dict[str, str | None]:
     if not html and not text:
         raise MissingBody
-    if len((html or "").encode()) + len((text or "").encode()) > MOST_BODY:
-        raise BodiesTooLarge("html" if html else "text")
+    refuse_too_large(html, text)
     return {"html": html or None, "text": text}
 
 

@@ -261,6 +261,9 @@ def _test(test: NewPlanTest) -> PlanTest:
 
 
 def _variants(variants: Sequence[NewPlanVariant]) -> list[PlanVariant]:
+    """Return the variants; raise a 422 for bodies that are too large, as of a broadcast."""
+    for one in variants:
+        content.refuse_too_large(one.html, one.text)
     return [
         PlanVariant(
             number=place + 1,
