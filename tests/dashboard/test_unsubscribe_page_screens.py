@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from html import unescape
+from html import escape, unescape
 from pathlib import Path
 
 import pytest
@@ -139,3 +139,34 @@ def test_a_logo_keeps_its_address_and_gives_its_origin() -> None:
     assert settings.logo_url == "https://cdn.harbor.example:8443/a/b.svg"
     assert settings.logo_origin == "https://cdn.harbor.example:8443"
     assert checked(dict.fromkeys(CHOSEN, "")) == (DEFAULT, {})
+
+
+async def test_readers_of_a_language_get_the_texts_for_it(database_url: str, tmp_path: Path) -> None:
+    async with world(database_url, tmp_path, started=False, trusted_proxy=PROXY) as pillarbox:
+        team = await pillarbox.team("Harbor")
+        ada = await recipient(team, await a_topic(team, name="Tides"))
+        browser = await an_admin(team)
+        german = {"title.de": "Briefe vom <b>Hafen</b>", "text.de": "Einmal im Monat."}
+        saved = await browser.follow(await browser.send(HERE, **CHOSEN, **german))
+        assert 'value="Briefe vom &lt;b&gt;Hafen&lt;/b&gt;"' in saved.text
+        client = pillarbox.client(None)
+        for accepted, title, text in (
+            ("de-AT,de;q=0.9,en;q=0.5", german["title.de"], "Einmal im Monat."),
+            ("fr,en;q=0.5", CHOSEN["title"], "once a month."),
+        ):
+            answer = await client.get(ada.path, headers={"accept-language": accepted})
+            assert f"<bdi>{escape(title)}</bdi></h1>" in answer.text
+            assert text in answer.text
+            assert "Pier 9, Harbour" in answer.text
+        shown = await browser.get(f"{HERE}/html?language=de")
+        assert "Einmal im Monat." in shown.text
+        assert '<html lang="de"' in shown.text
+        typed = await browser.send(
+            HERE, f"{HERE}/html", **{**CHOSEN, "title.de": "x" * 101, "text.de": "Neu"}, language="de"
+        )
+        assert "<bdi>Letters of the harbour</bdi></h1>" in typed.text
+        assert "Neu" in typed.text
+        refused = await browser.send(HERE, **{**CHOSEN, **german, "footer.de": "x" * 501})
+        assert refused.status_code == 422
+        assert 'id="footer.de-wrong"' in refused.text
+        assert "Briefe vom" in (await browser.get(HERE)).text

@@ -272,9 +272,9 @@ LARGE: Final = b64encode(b"Dear Kim\n" * 40_000).decode()
 FILES: Final = [{"content": LARGE, "filename": "kim.txt"}]
 
 
-async def a_received(team: Team) -> None:
+async def a_received(team: Team, subject: str = "Question", rest: bytes = b"\r\nHello\r\n") -> None:
     """Make a received mail from the person."""
-    raw = f"From: Kim <{KIM}>\r\nTo: hello@harbor.example\r\nSubject: Question\r\n\r\nHello\r\n".encode()
+    raw = f"From: Kim <{KIM}>\r\nTo: hello@harbor.example\r\nSubject: {subject}\r\n".encode() + rest
     arrival = Arrival(
         client="192.0.2.1",
         helo="mx.quay.example",
@@ -518,6 +518,7 @@ async def test_the_file_of_a_person_has_what_is_held(here: World) -> None:
     await team.send(to=KIM, subject="Your invoice", text="Twelve lanterns")
     await quay.send(to=KIM, subject="Another team's", text="x")
     await a_received(team)
+    await a_received(team, "Long", b"Content-Type: text/html\r\n\r\n" + b"<p>tide</p>\r\n" * 40_000)
     while await here.turn():
         pass
     answer = await team.get(f"/personal-data/{KIM}")
@@ -527,7 +528,11 @@ async def test_the_file_of_a_person_has_what_is_held(here: World) -> None:
     assert [mail["subject"] for mail in found["emails"]] == ["Your invoice"]
     assert found["emails"][0]["text"] == "Twelve lanterns"
     assert "delivered" in [event["kind"] for event in found["emails"][0]["events"]]
-    assert [mail["subject"] for mail in found["received_emails"]] == ["Question"]
+    assert [(mail["subject"], mail["text"]) for mail in found["received_emails"]] == [
+        ("Question", "Hello\n"),
+        ("Long", None),
+    ]
+    assert found["received_emails"][1]["html"].count("tide") == 40_000
     assert found["requests"]
     assert "Another team" not in answer.text
     nobody = (await team.get("/personal-data/nobody@quay.example")).json()

@@ -16,6 +16,7 @@ from markupsafe import Markup
 
 from pillarbox.dashboard import pages
 from pillarbox.dashboard.texts import t, use_language
+from pillarbox.dashboard.texts.languages import language
 from pillarbox.documents.colors import BLACK, WHITE, contrast, readable_on
 from pillarbox.kernel.http.request import Html, Reply
 from pillarbox.unsubscribe.choices import Preferences, UnsubscribeOutcome
@@ -58,11 +59,13 @@ class UnsubscribePages:
         use_language(None, accepted)
 
     def preferences(self, shown: Preferences) -> Reply[Html]:
-        return _page(shown.settings.title or t("unsubscribe.title"), shown, _leave_or_return(shown))
+        settings = shown.settings.in_language(language())
+        return _page(settings.title or t("unsubscribe.title"), shown, _leave_or_return(shown))
 
     def outcome(self, done: UnsubscribeOutcome) -> Reply[Html]:
         lines = _said(done)
-        title = f"{''.join(lines[0])} · {done.now.settings.title or t('unsubscribe.title')}"
+        settings = done.now.settings.in_language(language())
+        title = f"{''.join(lines[0])} · {settings.title or t('unsubscribe.title')}"
         # What takes it back stands right below what was done.
         is_said = done.left_all or _is_about_topic(done)
         button = None if is_said else _leave_or_return(done.now)
@@ -171,7 +174,7 @@ def _page(
     lines: Sequence[Line] = (),
     undo: Sequence[Button] = (),
 ) -> Reply[Html]:
-    settings = shown.settings
+    settings = shown.settings.in_language(language())
     return pages.page(
         "unsubscribe.html",
         headers={**HEADERS, "content-security-policy": policy_of(settings)},

@@ -4,18 +4,31 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Sequence
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
 from pillarbox.kernel.personal_data import DataSubject, PersonalData, ReadPerson
 from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.process.offload import IN_PLACE, in_thread_if_large
+from pillarbox.kernel.wire import large_json
 from pillarbox.kernel.wire.instants import iso_style
 
 PIECE: Final = 64 * 1024
 MEDIA: Final = "application/json; charset=utf-8"
 
 _encode: Final = msgspec.json.Encoder().encode
+
+
+def _characters(value: Any) -> int:
+    """Return how long the texts of a record are together."""
+    texts = value.values() if isinstance(value, dict) else ()
+    return sum([len(text) for text in texts if isinstance(text, str)])
+
+
+def _encoded(value: Any) -> bytes:
+    """Return a record as JSON; long texts in pieces, so that other work goes on beside it."""
+    return _encode(value) if _characters(value) <= IN_PLACE else b"".join(large_json.encoded(value))
 
 
 def readers_of(sources: Iterable[PersonalData]) -> list[tuple[str, ReadPerson]]:
@@ -34,7 +47,9 @@ async def person_file(
         piece += b"," + _encode(name) + b":["
         is_first = True
         async for value in read(db, person):
-            piece += (b"" if is_first else b",") + _encode(value)
+            piece += (b"" if is_first else b",") + await in_thread_if_large(
+                _characters(value), _encoded, value
+            )
             is_first = False
             if len(piece) >= PIECE:
                 yield bytes(piece)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from enum import Enum
 from typing import Final
@@ -24,6 +24,7 @@ TEXT_CONTRAST: Final = 4.5
 BUTTON_CONTRAST: Final = 3.0
 """The least contrast with the page: of text (WCAG 1.4.3), and of buttons and outlines (WCAG 1.4.11)."""
 
+TEXTS: Final = ("title", "text", "footer")
 COLORS: Final = ("page_color", "text_color", "button_color")
 _HOST: Final = re.compile(r"(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]{0,61}[a-z0-9]")
 _PATH: Final = re.compile(r"/[A-Za-z0-9/._~!$&()*+,=:@%?-]*")
@@ -39,6 +40,15 @@ class SettingFault(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OwnTexts:
+    """The texts of a team for readers of one language; an empty one is as for everybody."""
+
+    title: str = ""
+    text: str = ""
+    footer: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class UnsubscribePageSettings:
     """The choices of a team; an empty field is as it is without a choice."""
 
@@ -49,6 +59,16 @@ class UnsubscribePageSettings:
     page_color: str = ""
     text_color: str = ""
     button_color: str = ""
+    languages: Mapping[str, OwnTexts] = field(default_factory=dict)
+    """Texts for readers of a language, by its code."""
+
+    def in_language(self, code: str) -> UnsubscribePageSettings:
+        """Return the settings with the texts for readers of a language."""
+        own = self.languages.get(code)
+        if own is None:
+            return self
+        given = {name: text for name in TEXTS if (text := getattr(own, name))}
+        return replace(self, **given)
 
     @property
     def logo_origin(self) -> str:
@@ -75,20 +95,18 @@ _decoder: Final = msgspec.json.Decoder(UnsubscribePageSettings)
 
 
 def checked(
-    fields: Mapping[str, str],
+    fields: Mapping[str, str], languages: Collection[str] = ()
 ) -> tuple[UnsubscribePageSettings, dict[str, SettingFault]]:
-    """Return the settings that the fields of a form say, and what is wrong with which field."""
+    """Return the settings that the fields of a form say, and what is wrong with which field. The texts of a
+    language are in fields as `title.de`."""
     faults: dict[str, SettingFault] = {}
+    own = {code: OwnTexts(**_texts(fields, f".{code}", faults)) for code in languages}
     given = UnsubscribePageSettings(
-        title=" ".join(_lines(fields["title"]).split()),
-        text=_lines(fields["text"]),
-        footer=_lines(fields["footer"]),
+        **_texts(fields, "", faults),
+        languages={code: texts for code, texts in own.items() if texts != OwnTexts()},
         logo_url=fields["logo_url"].strip(),
         **{name: fields[name].strip().lower() for name in COLORS},
     )
-    for name, longest in (("title", LONGEST_TITLE), ("text", LONGEST_TEXT), ("footer", LONGEST_TEXT)):
-        if len(getattr(given, name)) > longest:
-            faults[name] = SettingFault.TOO_LONG
     if given.logo_url:
         logo_url = _logo_url(given.logo_url)
         if logo_url is None:
@@ -96,6 +114,27 @@ def checked(
         else:
             given = replace(given, logo_url=logo_url)
     return given, faults | _wrong_colors(given)
+
+
+def _texts(fields: Mapping[str, str], ending: str, faults: dict[str, SettingFault]) -> dict[str, str]:
+    """Return the texts in the fields whose names end so; those that are too long are added to `faults`."""
+    texts = {name: _lines(fields.get(f"{name}{ending}", "")) for name in TEXTS}
+    texts["title"] = " ".join(texts["title"].split())
+    for name, text in texts.items():
+        if len(text) > (LONGEST_TITLE if name == "title" else LONGEST_TEXT):
+            faults[f"{name}{ending}"] = SettingFault.TOO_LONG
+    return texts
+
+
+def without(settings: UnsubscribePageSettings, names: Collection[str]) -> UnsubscribePageSettings:
+    """Return the settings with these fields empty; with one colour all are."""
+    if any(name in names for name in COLORS):
+        names = {*names, *COLORS}
+    languages = {
+        code: replace(own, **{name: "" for name in TEXTS if f"{name}.{code}" in names})
+        for code, own in settings.languages.items()
+    }
+    return replace(settings, **{name: "" for name in names if "." not in name}, languages=languages)
 
 
 def _wrong_colors(settings: UnsubscribePageSettings) -> dict[str, SettingFault]:

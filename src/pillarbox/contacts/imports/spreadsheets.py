@@ -17,6 +17,9 @@ PROGRAM: Final = "pillarbox.contacts.imports.spreadsheet_process"
 MOST_BYTES: Final = 32 * 1024 * 1024
 """Of an XLSX file: its process holds it in memory."""
 
+UNEXPECTED: Final = 1
+"""The status of a Python program that ends with an exception."""
+
 MAGIC: Final = b"PK\x03\x04"
 OLD_MAGIC: Final = b"\xd0\xcf\x11\xe0"
 PIECE: Final = 256 * 1024
@@ -99,8 +102,9 @@ def _check(status: int) -> None:
 
 
 def _fault(status: int) -> SpreadsheetFault:
-    """Return what the exit status of the process means; one that was ended by a limit was too large."""
-    if status == UNREADABLE:
+    """Return what the exit status of the process means; one that was ended by a limit was too large, and one
+    that met what its library does not expect could not read it."""
+    if status in (UNREADABLE, UNEXPECTED):
         return SpreadsheetFault("The file is no spreadsheet that can be read. Save it as XLSX or CSV again.")
     if status == EMPTY:
         return SpreadsheetFault("The first sheet of the file is empty.")

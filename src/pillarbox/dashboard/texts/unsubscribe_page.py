@@ -23,6 +23,10 @@ TEXTS: Final[dict[str, str]] = {
     "unsubscribe_page.button_color": "Buttons",
     "unsubscribe_page.colors.hint": "As #rrggbb. With a colour of its own the page looks the same by day and "
     "by night.",
+    "unsubscribe_page.in_language": "Texts in",
+    "unsubscribe_page.in_language.hint": "For readers whose browser asks for this language. Whatever is "
+    "empty is as above.",
+    "unsubscribe_page.language": "Preview in",
     "unsubscribe_page.save": "Save",
     "unsubscribe_page.try": "Try without saving",
     "unsubscribe_page.preview": "Preview",

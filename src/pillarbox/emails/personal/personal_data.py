@@ -42,6 +42,8 @@ TOLD: Final = ("click", "reply")
 """Facts of an event that are about the person, or may name it."""
 
 MOST_EVENTS: Final = 1000
+AT_ONCE: Final = 4
+"""Emails whose bodies are in memory: one may have many megabytes."""
 
 
 def eraser(kit: Container) -> EraseStep:
@@ -105,8 +107,8 @@ async def read(db: TeamDb, person: DataSubject) -> AsyncIterator[dict[str, Any]]
     while True:
         walked = await queries.recipients_span(db, person.address, after, BATCH)
         ids = [row.id for row in walked if row.is_recipient]
-        for start in range(0, len(ids), 20):
-            async for email in _shown(db, person, ids[start : start + 20]):
+        for start in range(0, len(ids), AT_ONCE):
+            async for email in _shown(db, person, ids[start : start + AT_ONCE]):
                 yield email
         if len(walked) < BATCH:
             return

@@ -11,13 +11,20 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from datetime import datetime
 from typing import Any, Final
+from uuid import UUID
 
 import msgspec
 
 from pillarbox.kernel.personal_data import BATCH, DataSubject, ErasedRows, PersonalData, id_at, place_of
 from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.process.offload import in_thread_if_large
+from pillarbox.kernel.wire import large_json
+from pillarbox.mail.message import parse
+from pillarbox.receiving import queries as receiving_queries
 from pillarbox.receiving import retention_queries
 from pillarbox.receiving.personal import personal_queries as queries
+from pillarbox.receiving.queries import Source
+from pillarbox.receiving.rows import ParsedColumns
 
 
 async def erase(db: TeamDb, person: DataSubject, place: str, _: datetime) -> ErasedRows:
@@ -35,7 +42,8 @@ async def erase(db: TeamDb, person: DataSubject, place: str, _: datetime) -> Era
 
 
 async def read(db: TeamDb, person: DataSubject) -> AsyncIterator[dict[str, Any]]:
-    """Yield the received mails of the person, the oldest first, without their bodies."""
+    """Yield the received mails of the person with their text, or their HTML where they have none, the oldest
+    first. One at a time is in memory."""
     after = id_at("")
     while True:
         walked = await queries.span(db, person.found_by, after, BATCH)
@@ -46,11 +54,26 @@ async def read(db: TeamDb, person: DataSubject) -> AsyncIterator[dict[str, Any]]
                 "from": mail.sender,
                 "to": msgspec.json.decode(mail.to_list),
                 "subject": mail.subject,
-                "text": mail.text,
+                **await _body(db, mail.id),
             }
         if len(walked) < BATCH:
             return
         after = walked[-1].id
+
+
+async def _body(db: TeamDb, email_id: UUID) -> dict[str, str | None]:
+    source = await receiving_queries.source(db, email_id)
+    if source is None:
+        return {"text": None, "html": None}
+    size = len(source.parsed or source.data or b"")
+    parsed = await in_thread_if_large(size, _parsed, source)
+    return {"text": parsed.text, "html": None if parsed.text else parsed.html}
+
+
+def _parsed(source: Source) -> ParsedColumns:
+    if source.parsed is None:
+        return ParsedColumns.of(parse.parse(source.data or b""))
+    return msgspec.convert(large_json.decode(source.parsed.encode()), ParsedColumns)
 
 
 PERSONAL_DATA: Final = [PersonalData(name="received_emails", order=40, eraser=lambda _: erase, read=read)]

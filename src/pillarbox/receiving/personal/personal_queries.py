@@ -24,9 +24,8 @@ SPAN = """
 """
 
 SHOWN = """
-    SELECT e.id, e.created_at, e.sender, e.to_list, e.subject, s.parsed->>'text' AS text
+    SELECT e.id, e.created_at, e.sender, e.to_list, e.subject
       FROM received_emails e
-      LEFT JOIN received_sources s ON s.team_id = e.team_id AND s.id = e.id
      WHERE e.team_id = $1 AND e.id = ANY ($2::uuid[])
      ORDER BY e.id
 """
@@ -40,14 +39,13 @@ class ReceivedForPerson(NamedTuple):
 
 
 class ReceivedShown(NamedTuple):
-    """A received mail as the file of a person has it."""
+    """A received mail as the file of a person has it, without what it says."""
 
     id: UUID
     created_at: datetime
     sender: str
     to_list: str
     subject: str
-    text: str | None
 
 
 async def span(db: TeamDb, found_by: tuple[str, str], after: UUID, limit: int) -> list[ReceivedForPerson]:

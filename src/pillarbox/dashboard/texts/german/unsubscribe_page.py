@@ -23,6 +23,10 @@ TEXTS: Final[dict[str, str]] = {
     "unsubscribe_page.button_color": "Schaltflächen",
     "unsubscribe_page.colors.hint": "Als #rrggbb. Mit einer eigenen Farbe sieht die Seite im hellen und "
     "im dunklen Modus gleich aus.",
+    "unsubscribe_page.in_language": "Texte auf",
+    "unsubscribe_page.in_language.hint": "Für Leser, deren Browser diese Sprache verlangt. Was leer "
+    "ist, ist wie oben.",
+    "unsubscribe_page.language": "Vorschau auf",
     "unsubscribe_page.save": "Speichern",
     "unsubscribe_page.try": "Ohne Speichern ansehen",
     "unsubscribe_page.preview": "Vorschau",
