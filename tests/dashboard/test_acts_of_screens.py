@@ -5,18 +5,20 @@ from __future__ import annotations
 import json
 from html import unescape
 from typing import Any, Final
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import msgspec
 import pytest
 
 from dashboard.test_page_rights import asked_of_members, path_in
 from kit.automation_rows import lone_trigger
-from kit.people import an_operator, logged_in
+from kit.people import a_person, an_operator, logged_in
 from kit.world import Team, World
 from pillarbox.dashboard.automations.drafts import draft_of
+from pillarbox.dashboard.frame.visit import Visit as SeenVisit
 from pillarbox.documents.theme import Theme
 from pillarbox.kernel.http.routing import Route
+from pillarbox.people.audit import Act
 
 ONE_EMAIL: Final = "/dashboard/emails/{email_id}/"
 HTML: Final = "<p>Twelve lanterns.</p>"
@@ -138,6 +140,23 @@ ELSEWHERE: Final = {
 """Forms that need what other tests make."""
 
 
+GROUPED: Final = "is committed with others, in a group"
+BY_ITSELF: Final = "the document is stored by a transaction of its own, after a thread has drawn it"
+
+BESIDE: Final = {
+    "/dashboard/send": GROUPED,
+    "/dashboard/templates/{template_id}/test": GROUPED,
+    "/dashboard/emails/resend": GROUPED,
+    "/dashboard/events/send": GROUPED,
+    "/dashboard/installation/examination/doctor": "begins in this process, and changes nothing",
+    "/dashboard/installation/examination/verify": "as above",
+    "/dashboard/templates/{template_id}/block": BY_ITSELF,
+    "/dashboard/templates/{template_id}/content": BY_ITSELF,
+    "/dashboard/images/{image_id}/remove": "the file is removed after its row",
+    "/dashboard/contacts/{contact_id}/topics": "nothing was chosen, so nothing is changed",
+}
+"""Forms whose line is written after what it tells of, and why."""
+
 NAMED: Final = tuple(
     f"{{{name}}}/{act}"
     for name in (
@@ -188,7 +207,18 @@ FORMS: Final = [
 
 
 @pytest.mark.parametrize("route", FORMS, ids=lambda route: route.path)
-async def test_each_form_leaves_a_line_with_the_one_who_sent_it(pillarbox: World, route: Route) -> None:
+async def test_each_form_leaves_a_line_with_the_one_who_sent_it(
+    pillarbox: World, route: Route, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The line is written in the transaction of what it tells of, but for the forms of `BESIDE`."""
+    beside = []
+    record = SeenVisit.record
+
+    async def noted(visit: SeenVisit, what: Act, *, team_id: UUID | None) -> None:
+        beside.append(what)
+        await record(visit, what, team_id=team_id)
+
+    monkeypatch.setattr(SeenVisit, "record", noted)
     team = await pillarbox.team()
     person = await an_operator(team, f"{uuid4().hex[:8]}@harbor.example")
     browser = await logged_in(pillarbox, person)
@@ -208,6 +238,35 @@ async def test_each_form_leaves_a_line_with_the_one_who_sent_it(pillarbox: World
     assert answer.status_code in (200, 303), answer.text[-2000:]
     new = [line for line in await lines(pillarbox, person.email) if line not in known]
     assert len(new) == 1, (route.path, new, answer.headers.get("location"), answer.text[-1500:])
+    assert bool(beside) == (route.path in BESIDE), route.path
+
+
+async def test_an_act_and_its_line_are_kept_together_or_not_at_all(
+    pillarbox: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = SeenVisit._write_line
+
+    async def broken(visit: SeenVisit, *args: Any) -> None:
+        await write(visit, *args)
+        raise RuntimeError("the process died before the commit")
+
+    team = await pillarbox.team()
+    person = await a_person(team, "ada@harbor.example")
+    browser = await logged_in(pillarbox, person)
+    await browser.get("/account")
+    known = await lines(pillarbox, person.email)
+    with monkeypatch.context() as patch:
+        patch.setattr(SeenVisit, "_write_line", broken)
+        answer = await browser.post("/dashboard/segments/new", name="Crew")
+    assert answer.status_code == 500
+    assert (await team.get("/segments")).json()["data"] == []
+    assert await lines(pillarbox, person.email) == known
+    assert (await browser.post("/dashboard/segments/new", name="Crew")).status_code == 303
+    (segment,) = (await team.get("/segments")).json()["data"]
+    (line,) = [line for line in await lines(pillarbox, person.email) if line not in known]
+    assert line[1] == "segment.created"
+    target = await pillarbox.pool.fetchval("SELECT target FROM audit_entries WHERE id = $1", UUID(line[0]))
+    assert target == segment["id"]
 
 
 async def test_a_refused_form_leaves_no_line(pillarbox: World) -> None:

@@ -25,7 +25,7 @@ from pillarbox.contacts.imports.intake import ImportIntake, ImportUpload
 from pillarbox.contacts.imports.preview import FilePreview, preview_of
 from pillarbox.contacts.imports.spreadsheets import MAGIC, OLD_MAGIC, SpreadsheetFault, Spreadsheets
 from pillarbox.contacts.imports.upload_queries import ImportRecord, NewUpload, WaitingUpload
-from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.postgres.database import TeamDb, after_commit
 from pillarbox.kernel.process.offload import in_thread
 from pillarbox.kernel.storage.blobs import BlobFailed
 from pillarbox.kernel.wire.problems import Invalid, InvalidField, NotFound, OutcomeUnknown
@@ -118,7 +118,7 @@ class ImportUploads:
             if not started:
                 raise NotFound("Uploaded file")
             await self.intake.hasten(inside)
-        self.intake.wake()
+            after_commit(inside.connection, self.intake.wake)
         return stamp.id
 
     async def discard(self, db: TeamDb, upload_id: UUID) -> None:

@@ -81,6 +81,7 @@ async def save_json(visit: Visit) -> Reply[Html]:
 async def switch(visit: Visit, form: Form) -> Reply[Html]:
     """Enable or disable the automation. It is enabled only as the page has shown it."""
     status = "disabled" if form.get("status") == "disabled" else "enabled"
+    visit.acts_on(visit.request.param("automation_id"), status=status)
     try:
         if status == "enabled":
             await _enable(visit, form.get("base"))
@@ -92,7 +93,6 @@ async def switch(visit: Visit, form: Form) -> Reply[Html]:
         return await automation_page(visit, status=changed.status, problem=t("automation.changed"))
     except Problem as problem:
         return await automation_page(visit, status=problem.status, problem=problem.message)
-    visit.has_acted(visit.request.param("automation_id"), status=status)
     return visit.to(here_of(visit), done=f"automation_{status}")
 
 
@@ -113,8 +113,8 @@ async def stop(visit: Visit, _: Form) -> Reply[Html]:
 @act(f"{ONE}/duplicate", title="automation.duplicate", back=HERE, records=Act.AUTOMATION_CREATED)
 async def duplicate(visit: Visit, _: Form) -> Reply[Html]:
     """Create a copy that is disabled, and show it."""
+    visit.acts_on(None)
     answer = await visit.post(f"{api_of(visit)}/duplicate")
-    visit.has_acted(answer["id"])
     return visit.to(f"{HERE}/{answer['id']}", done="automation_created")
 
 
@@ -124,8 +124,8 @@ async def delete(visit: Visit, form: Form) -> Reply[Html]:
     heading = await views.heading_of(visit.db, visit.request.uuid("automation_id"))
     if form.get("typed_name").strip() != heading.name.strip():
         return await automation_page(visit, status=422, problem=t("automation.typed_wrong"))
+    visit.acts_on(visit.request.param("automation_id"), name=heading.name)
     await visit.delete(api_of(visit))
-    visit.has_acted(visit.request.param("automation_id"), name=heading.name)
     return visit.to(HERE, done="automation_deleted")
 
 

@@ -104,11 +104,11 @@ async def create(visit: Visit, form: Form) -> Reply[Html]:
         return await editor_page(visit, state)
     draft = state.draft
     body = {"name": draft.name, "steps": draft.steps, "connections": draft.connections}
+    visit.acts_on(None, name=draft.name)
     try:
         answer = await visit.post("/automations", body)
     except Problem as problem:
         return await editor_page(visit, refused(state, problem))
-    visit.has_acted(answer["id"], name=draft.name)
     return visit.to(f"{HERE}/{answer['id']}", done="automation_created")
 
 
@@ -120,6 +120,7 @@ async def change(visit: Visit, form: Form) -> Reply[Html]:
     state = worked_on(form)
     if state.status != 200 or form.get("do") not in ("save", "overwrite"):
         return await editor_page(visit, state)
+    visit.acts_on(str(automation_id), name=state.draft.name)
     try:
         is_forced = form.get("do") == "overwrite"
         await save(visit, state.draft, state.draft.octets, is_forced=is_forced, was=heading.status)
@@ -128,7 +129,6 @@ async def change(visit: Visit, form: Form) -> Reply[Html]:
         return await editor_page(visit, refused(state, None))
     except Problem as problem:
         return await editor_page(visit, refused(state, problem))
-    visit.has_acted(str(automation_id), name=state.draft.name)
     done = "automation_saved_disabled" if heading.status == "enabled" else "automation_saved"
     return visit.to(here_of(visit), done=done)
 
@@ -145,7 +145,7 @@ async def save(visit: Visit, draft: GraphDraft, octets: int, *, is_forced: bool,
         body["status"] = "disabled"
     wanted = await in_thread_if_large(octets, parse, ChangedAutomation, body)
     changes = visit.request.use(AutomationChanges)
-    async with visit.db.transaction() as db:
+    async with visit.change() as db:
         await changes.change(
             db, visit.request.uuid("automation_id"), wanted, edition=None if is_forced else draft.base
         )

@@ -58,7 +58,6 @@ async def create(visit: Visit, form: Form) -> Reply[Html]:
         answer = await visit.post("/automations", document)
     except Problem as problem:
         return await _import_page(visit, text, status=problem.status, problem=problem.message)
-    visit.has_acted(answer["id"])
     return visit.to(f"{HERE}/{answer['id']}", done="automation_created")
 
 

@@ -41,12 +41,12 @@ async def use(visit: Visit, form: Form) -> Reply[Html]:
         if form.get("makes") == "yes":
             await _make_missing(visit, recipe, form.get("from").strip())
         segment = await _segment(visit, recipe, form.get("segment"))
+        visit.acts_on(None, recipe=recipe.name)
         answer = await visit.post("/automations", recipe.graph(segment))
     except Problem as problem:
         return await _recipe_page(
             visit, recipe.name, status=problem.status, problem=problem.message, sender=form.get("from")
         )
-    visit.has_acted(answer["id"], recipe=recipe.name)
     return visit.to(f"{HERE}/{answer['id']}", done="automation_created")
 
 
@@ -62,12 +62,14 @@ async def _make_missing(visit: Visit, recipe: Recipe, sender: str) -> None:
                 "variables": list(template.variables),
                 **({"from": sender} if sender else {}),
             }
-            await visit.post("/templates", body)
-            await visit.post(f"/templates/{template.alias}/publish")
+            await visit.post("/templates", body, recorded=False)
+            await visit.post(f"/templates/{template.alias}/publish", recorded=False)
     if recipe.property is not None:
         listed = (await visit.get("/contact-properties", shown=False, limit=100))["data"]
         if recipe.property not in {entry["key"] for entry in listed}:
-            await visit.post("/contact-properties", {"key": recipe.property, "type": "string"})
+            await visit.post(
+                "/contact-properties", {"key": recipe.property, "type": "string"}, recorded=False
+            )
 
 
 async def _segment(visit: Visit, recipe: Recipe, chosen: str) -> str:
@@ -76,7 +78,7 @@ async def _segment(visit: Visit, recipe: Recipe, chosen: str) -> str:
         return NO_SEGMENT
     if chosen:
         return chosen
-    return str((await visit.post("/segments", {"name": recipe.segment}))["id"])
+    return str((await visit.post("/segments", {"name": recipe.segment}, recorded=False))["id"])
 
 
 async def _recipe_page(

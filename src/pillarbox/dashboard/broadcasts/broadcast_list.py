@@ -96,7 +96,6 @@ async def create(visit: Visit, form: Form) -> Reply[Html]:
         )
     except Problem as problem:
         return await new_page(visit, given, status=problem.status, problem=problem.message)
-    visit.has_acted(answer["id"])
     return visit.to(with_query(f"{HERE}/{answer['id']}", step="audience", done="broadcast_created"))
 
 

@@ -174,8 +174,8 @@ async def choose_winner(visit: Visit, form: Form) -> Reply[Html]:
 
 @act(f"{ONE}/duplicate", title="broadcast.duplicate", back=HERE, records=Act.BROADCAST_CREATED)
 async def duplicate(visit: Visit, _: Form) -> Reply[Html]:
+    visit.acts_on(None)
     answer = await visit.post(f"{api(visit)}/duplicate")
-    visit.has_acted(answer["id"])
     return visit.to(f"{HERE}/{answer['id']}", done="broadcast_duplicated")
 
 
@@ -187,13 +187,13 @@ async def resend(visit: Visit, _: Form) -> Reply[Html]:
     name = t("broadcast.resend.segment", name=name_of(broadcast["name"], broadcast["subject"]))[:255]
     rule = {"type": "rule", "field": f"broadcasts.{broadcast_id}", "operator": "eq", "value": "not_opened"}
     try:
-        segment = await visit.post("/segments", {"name": name, "conditions": rule})
+        segment = await visit.post("/segments", {"name": name, "conditions": rule}, recorded=False)
+        visit.acts_on(None)
         answer = await visit.post(f"{api(visit)}/duplicate")
         await visit.patch(f"/broadcasts/{answer['id']}", {"segment_id": segment["id"]})
         await visit.put(f"/broadcasts/{answer['id']}/plan", {})
     except Problem as problem:
         return await broadcast_page(visit, status=problem.status, problem=problem.message)
-    visit.has_acted(answer["id"])
     return visit.to(with_query(f"{HERE}/{answer['id']}", done="broadcast_resend"))
 
 

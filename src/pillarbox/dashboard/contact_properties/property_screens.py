@@ -55,10 +55,9 @@ async def create(visit: Visit, form: Form) -> Reply[Html]:
     try:
         fallback = value_of(given["fallback"], given["type"], "fallback_value")
         body = {"key": given["key"].strip(), "type": given["type"], "fallback_value": fallback}
-        made = await visit.post("/contact-properties", body)
+        await visit.post("/contact-properties", body)
     except Problem as problem:
         return await _new_page(visit, given, status=problem.status, problem=problem.message)
-    visit.has_acted(made["id"])
     return visit.to(HERE, done="property_created")
 
 

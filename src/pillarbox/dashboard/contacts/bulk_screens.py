@@ -71,11 +71,11 @@ async def begin(visit: Visit, form: Form) -> Reply[Html]:
         body |= {"all": True, "search": given.search or None, "conditions": given.condition}
     else:
         body["contacts"] = ids
+    visit.acts_on(None, action=action, contacts="all" if is_all else str(len(ids)))
     try:
         begun = await visit.post("/contacts/bulk-acts", body)
     except Problem as problem:
         return await contacts_page(visit, status=problem.status, problem=problem.message)
-    visit.has_acted(begun["id"], action=action, contacts="all" if is_all else str(len(ids)))
     return visit.to(f"{BULK}/{begun['id']}")
 
 

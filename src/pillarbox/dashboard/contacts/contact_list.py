@@ -138,7 +138,6 @@ async def create(visit: Visit, form: Form) -> Reply[Html]:
         contact = await visit.post("/contacts", {name: value for name, value in body.items() if value})
     except Problem as problem:
         return await _new_page(visit, typed, status=problem.status, problem=problem.message)
-    visit.has_acted(contact["id"])
     return visit.to(f"{HERE}/{contact['id']}", done="contact_created")
 
 

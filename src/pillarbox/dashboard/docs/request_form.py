@@ -201,6 +201,8 @@ async def _answer(visit: Visit, operation: Operation, values: RequestValues) -> 
         await in_thread_if_large(len(values.body), _json_body, values.body) if operation.body_media else None
     )
     began = time.perf_counter()
+    if operation.method != "GET":
+        visit.acts_on(f"{operation.method} {path}", Act.REQUEST_SENT)
     try:
         reply = await visit.ask(operation.method, path, query, body, headers)
         if operation.method != "GET":

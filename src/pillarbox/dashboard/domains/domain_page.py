@@ -221,8 +221,8 @@ def dotless_host(line: ZoneLine) -> str | None:
 
 async def _done(visit: Visit, what: str, done: str) -> Reply[Html]:
     try:
+        visit.acts_on((await visit.get(_api(visit), shown=False))["name"])
         await visit.post(f"{_api(visit)}/{what}")
-        visit.has_acted((await visit.get(_api(visit), shown=False))["name"])
     except Problem as problem:
         if problem.status == 404:
             raise

@@ -89,8 +89,8 @@ async def publish(visit: Visit, _: Form) -> Reply[Html]:
 
 @act(f"{ONE}/duplicate", title="template.duplicate", back=HERE, records=Act.TEMPLATE_CREATED)
 async def duplicate(visit: Visit, _: Form) -> Reply[Html]:
+    visit.acts_on(None)
     made = await visit.post(f"{thing_of(visit).api}/duplicate")
-    visit.has_acted(made["id"])
     return visit.to(f"{HERE}/{made['id']}", done="template_duplicated")
 
 
@@ -101,8 +101,8 @@ async def delete(visit: Visit, form: Form) -> Reply[Html]:
     template = await visit.get(thing.api, shown=False)
     if form.get("typed_name").strip() != template["name"].strip():
         return await template_page(visit, status=422, problem=t("template.typed_wrong"))
+    visit.acts_on(template["id"], name=template["name"])
     await visit.delete(thing.api)
-    visit.has_acted(template["id"], name=template["name"])
     return visit.to(HERE, done="template_deleted")
 
 

@@ -103,7 +103,6 @@ async def create(visit: Visit, form: Form) -> Reply[Html]:
         await visit.put(f"/templates/{made['id']}/document", {"document": document, **fields})
     except Problem as problem:
         return await new_page(visit, status=problem.status, problem=problem.message, name=name)
-    visit.has_acted(made["id"])
     return visit.to(f"{HERE}/{made['id']}")
 
 

@@ -166,6 +166,7 @@ async def _each(
         return await emails_page(visit, status=422, problem=t("emails.none_chosen"))
     if len(ids) > limit:
         return await emails_page(visit, status=422, problem=t("emails.too_many", count=limit))
+    visit.acts_on(ids[0], count=len(ids))
     results = [EmailResult(email_id, await _problem_of(work, email_id)) for email_id in ids]
     done_ids = [result.email_id for result in results if result.problem is None]
     if done_ids:

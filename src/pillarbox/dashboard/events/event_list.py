@@ -69,13 +69,13 @@ async def create(visit: Visit, form: Form) -> Reply[Html]:
     """Define an event."""
     name, text = form.get("name"), form.get("schema")
     try:
+        visit.acts_on(None, name=name.strip())
         answer = await visit.post("/events", {"name": name.strip(), "schema": schema_of(text)})
     except SchemaLineError as line:
         problem = t("event.no_line", line=str(line))
         return await _form_page(visit, name, text, status=422, problem=problem)
     except Problem as refused:
         return await _form_page(visit, name, text, status=refused.status, problem=refused.message)
-    visit.has_acted(answer["id"], name=name.strip())
     return visit.to(f"{HERE}/{answer['id']}", done="event_defined")
 
 

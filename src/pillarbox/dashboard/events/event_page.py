@@ -32,13 +32,13 @@ async def change(visit: Visit, form: Form) -> Reply[Html]:
     event = await _event(visit)
     if form.get("base") != event["updated_at"] and form.get("do") != "overwrite":
         return await event_page(visit, typed=text, status=409, is_conflict=True)
+    visit.acts_on(event["id"], name=event["name"])
     try:
         await visit.patch(_api(visit), {"schema": schema_of(text)})
     except SchemaLineError as line:
         return await event_page(visit, typed=text, status=422, problem=t("event.no_line", line=str(line)))
     except Problem as problem:
         return await event_page(visit, typed=text, status=problem.status, problem=problem.message)
-    visit.has_acted(event["id"], name=event["name"])
     return visit.to(f"{HERE}/{event['id']}", done="event_changed")
 
 
@@ -46,8 +46,8 @@ async def change(visit: Visit, form: Form) -> Reply[Html]:
 async def delete(visit: Visit, _: Form) -> Reply[Html]:
     """Remove the definition; events of the name go on."""
     event = await _event(visit)
+    visit.acts_on(event["id"], name=event["name"])
     await visit.delete(_api(visit))
-    visit.has_acted(event["id"], name=event["name"])
     return visit.to(HERE, done="event_deleted")
 
 

@@ -60,10 +60,10 @@ async def send(visit: Visit, form: Form) -> Reply[Html]:
     to = given["to"].strip()
     whom = {"contact_id": to} if well_formed(to) else {"email": to}
     try:
+        visit.acts_on(given["name"].strip(), to=to)
         await visit.post("/events/send", {"event": given["name"].strip(), **whom, "payload": payload})
     except Problem as problem:
         return await _send_page(visit, given, status=problem.status, problem=problem.message)
-    visit.has_acted(given["name"].strip(), to=to)
     return visit.to(with_query(LATEST, name=given["name"].strip(), done="event_sent"))
 
 

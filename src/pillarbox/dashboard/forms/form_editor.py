@@ -56,11 +56,11 @@ async def new(visit: Visit) -> Reply[Html]:
 async def create(visit: Visit, form: Form) -> Reply[Html]:
     """Make a form of what was typed, or say what is wrong."""
     body = _body(form)
+    visit.acts_on(body["name"])
     try:
         made = await visit.post("/forms", body)
     except Problem as problem:
         return await _editor(visit, NEW, body, TRY, status=problem.status, problem=problem.message)
-    visit.has_acted(body["name"])
     return visit.to(f"{HERE}/{made['id']}", done="form_created")
 
 
@@ -79,6 +79,7 @@ async def save(visit: Visit, form: Form) -> Reply[Html]:
     body = _body(form)
     if version := form.get("updated_at"):
         body["updated_at"] = version
+    visit.acts_on(body["name"])
     try:
         await visit.patch(f"/forms/{form_id}", body)
     except NotFound as problem:
@@ -92,7 +93,6 @@ async def save(visit: Visit, form: Form) -> Reply[Html]:
         return await _editor(
             visit, here, body, TRY, form_id=form_id, status=problem.status, problem=problem.message
         )
-    visit.has_acted(body["name"])
     return visit.to(f"{HERE}/{form_id}", done="form_saved")
 
 

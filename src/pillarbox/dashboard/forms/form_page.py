@@ -40,8 +40,8 @@ async def set_open(visit: Visit, form: Form) -> Reply[Html]:
     """Open the form, or close it."""
     form_id = visit.request.uuid("form_id")
     is_open = form.get("open") == "yes"
+    visit.acts_on(str(form_id), open=is_open)
     await visit.patch(f"/forms/{form_id}", {"open": is_open})
-    visit.has_acted(str(form_id), open=is_open)
     return visit.to(f"{HERE}/{form_id}", done="form_opened" if is_open else "form_closed")
 
 
@@ -52,13 +52,13 @@ async def delete(visit: Visit, form: Form) -> Reply[Html]:
     found = await visit.get(f"/forms/{form_id}", shown=False)
     if form.get("typed_name").strip() != found["name"]:
         return await _form_page(visit, status=422, problem=t("form.delete.other_name"))
+    visit.acts_on(found["name"])
     try:
         await visit.delete(f"/forms/{form_id}")
     except NotFound:
         raise
     except Problem as problem:
         return await _form_page(visit, status=problem.status, problem=problem.message)
-    visit.has_acted(found["name"])
     return visit.to(HERE, done="form_deleted")
 
 

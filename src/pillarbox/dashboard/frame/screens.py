@@ -110,9 +110,10 @@ def act(
     `back` is the screen to return to from a login; `confirm` asks for a recent login first, and `keeps` names
     the fields that are filled in again after it. `limit` bounds the form's octets.
 
-    `records` is what the log of acts says afterwards, unless the act has recorded something itself. Without
-    it the act records all that it does, or changes nothing. An act is done if it answers with a redirect or
-    calls `Visit.has_acted`.
+    `records` is what the log of acts says, unless the act has recorded something itself. The line is written
+    in the transaction of the first call that changes anything, and `Visit.acts_on` says before what it names.
+    Where no call has such a transaction it is written afterwards, if the act answers with a redirect or calls
+    `Visit.has_acted`. Without `records` the act records all that it does, or changes nothing.
     """
     mark = form(
         "POST",
@@ -129,17 +130,19 @@ def act(
     def marked(handler: ActHandler) -> Callable[[Request], Coroutine[Any, Any, Reply[Html]]]:
         async def done(request: Request, visitor: Visitor, fields: Form) -> Reply[Html]:
             visit = Visit(request, visitor, path, title)
+            visit.records = records if visitor.team_id is not None and not for_operators else None
             maintenance = request.services.find(Maintenance)
             try:
                 if maintenance is not None and not for_operators:
                     maintenance.check()
                 with recorded_acts() as acts:
+                    visit.recorded = acts
                     reply = await handler(visit, fields)
             except Problem as problem:
                 reply = await visit.failed(problem)
                 acts = []
             what = visit.acted.what or records if visit.acted else records if reply.status == DONE else None
-            if what is not None and not acts:
+            if what is not None and not acts and not visit.is_recorded:
                 await visit.record(what, team_id=None if for_operators else visitor.team_id)
             return reply
 

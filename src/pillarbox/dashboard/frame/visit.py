@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote, urlencode
 from uuid import UUID
@@ -17,7 +18,7 @@ from pillarbox.dashboard.texts import has_text, t
 from pillarbox.kernel.http.files import disposition
 from pillarbox.kernel.http.pipeline import Api, RouteCall
 from pillarbox.kernel.http.request import JSON, Html, Reply, Request
-from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.postgres.database import Connection, Source, TeamDb
 from pillarbox.kernel.process.offload import in_thread_if_large
 from pillarbox.kernel.wire.problems import Forbidden, NotFound, Problem
 from pillarbox.people.audit import Act, Actor, record
@@ -36,8 +37,8 @@ _encode = msgspec.json.Encoder().encode
 
 
 class ActNote(NamedTuple):
-    """The thing that a form has changed, and what else the log of acts says of it. `what` is None where the
-    form's mark says it."""
+    """The thing that a form changes, and what else the log of acts says of it. `what` is None where the mark
+    of the form says it, `target` where the answer to the change does."""
 
     target: str | None
     what: Act | None
@@ -45,9 +46,16 @@ class ActNote(NamedTuple):
 
 
 class Visit:
-    """The request of a screen with its visitor. `calls` are the calls of the API that it made so far."""
+    """The request of a screen with its visitor. `calls` are the calls of the API that it made so far.
 
-    __slots__ = ("acted", "calls", "path", "request", "title", "visitor")
+    Of an act `records` is what the log of acts says. Its line is written in the transaction of the first call
+    that changes anything; `is_recorded` says that this was committed, and `recorded` has all lines so far.
+    """
+
+    __slots__ = (
+        *("_is_written", "_known", "acted", "calls", "is_recorded", "path", "planned", "recorded", "records"),
+        *("request", "title", "visitor"),
+    )
 
     def __init__(self, request: Request, visitor: Visitor, path: str, title: str) -> None:
         self.request = request
@@ -56,6 +64,11 @@ class Visit:
         self.title = title
         self.calls: list[ApiExample] = []
         self.acted: ActNote | None = None
+        self.planned: ActNote | None = None
+        self.records: Act | None = None
+        self.is_recorded = False
+        self.recorded: list[Act] = []
+        self._is_written, self._known = False, 0
 
     # The team ---------------------------------------------------------------------------------------
 
@@ -82,15 +95,27 @@ class Visit:
         """The visitor as the log of acts names them."""
         return actor_of(self.request, self.visitor)
 
+    def acts_on(self, target: str | None, what: Act | None = None, **details: object) -> None:
+        """Say what the line in the log of acts names, before the call that changes it. Without a `target`
+        it is the id that the answer has."""
+        self.planned = ActNote(target, what, details)
+
     def has_acted(self, target: str | None, what: Act | None = None, **details: object) -> None:
         """Note that something was done, for the log of acts."""
         self.acted = ActNote(target, what, details)
 
     async def record(self, what: Act, *, team_id: UUID | None) -> None:
         """Record an act of the visitor, with what `has_acted` noted, else with the ids of the path."""
-        note = self.acted or ActNote("/".join(self.request.params.values()) or None, None, {})
+        await self._record(self.pool, what, team_id, self.acted or self.planned or self._usual_note(None))
+
+    def _usual_note(self, answer: Reply[Any] | None) -> ActNote:
+        """Return what is said of an act that says nothing: the ids of the path, else that of the answer."""
+        ids = "/".join(self.request.params.values())
+        return ActNote(ids or _id_in(answer), None, {})
+
+    async def _record(self, source: Source, what: Act, team_id: UUID | None, note: ActNote) -> None:
         await record(
-            self.pool,
+            source,
             self.request.at,
             what,
             team_id=team_id,
@@ -124,9 +149,12 @@ class Visit:
         """Return the answer of a GET that is a file, with its headers."""
         return await self._call("GET", path, query, None, shown=False)
 
-    async def post(self, path: str, /, body: Any = None, *, key: str | None = None) -> Any:
-        """Return what `POST path` answers. `key` is an Idempotency-Key: a form sent twice acts once."""
-        return await _builtins(await self._call("POST", path, {}, body or {}, key=key))
+    async def post(
+        self, path: str, /, body: Any = None, *, key: str | None = None, recorded: bool = True
+    ) -> Any:
+        """Return what `POST path` answers. `key` is an Idempotency-Key: a form sent twice acts once. With
+        `recorded` the line in the log of acts may be written with this call."""
+        return await _builtins(await self._call("POST", path, {}, body or {}, key=key, recorded=recorded))
 
     async def patch(self, path: str, /, body: Any) -> Any:
         """Return what `PATCH path` answers."""
@@ -161,12 +189,14 @@ class Visit:
         key: str | None = None,
         headers: Sequence[tuple[bytes, bytes]] = (),
         shown: bool = True,
+        recorded: bool = True,
     ) -> Reply[Any]:
         self._check(method, path)
         given = {name: _text(value) for name, value in query.items() if value not in (None, "")}
         if shown:
             self.calls.append(ApiExample(method, path, given, shortened(body)))
         own = [] if key is None else [(b"idempotency-key", key.encode("ascii", "replace"))]
+        self._is_written, self._known = False, len(self.recorded)
         call = RouteCall(
             caller=self.visitor.caller(),
             method=method,
@@ -174,8 +204,41 @@ class Visit:
             query=urlencode(given),
             body=b"" if body is None else await in_thread_if_large(_characters(body), _encode, body),
             headers=(*own, *headers),
+            also=self._write_line if method != "GET" and recorded and self._line() else None,
         )
-        return await self.request.use(Api).call(self.request, call)
+        reply = await self.request.use(Api).call(self.request, call)
+        self.is_recorded = self.is_recorded or self._is_written
+        return reply
+
+    @asynccontextmanager
+    async def change(self) -> AsyncIterator[TeamDb]:
+        """Yield the team's database in a transaction that ends with the line of the act, for a change that no
+        route of the API makes."""
+        self._is_written, self._known = False, len(self.recorded)
+        async with self.db.transaction() as db:
+            yield db
+            if self._line():
+                await self._write_line(db.connection, None)
+        self.is_recorded = self.is_recorded or self._is_written
+
+    def _line(self) -> Act | None:
+        """Return the act whose line is to be written with the next change; None where it is written, or where
+        the route writes its own."""
+        if self.is_recorded:
+            return None
+        return (self.planned and self.planned.what) or self.records
+
+    async def _write_line(self, conn: Connection, answer: Reply[Any] | None) -> None:
+        """Write the line of the act in the transaction of a call, unless the route has written its own. A
+        route is tried again after a deadlock, so a line of this act may be one that was taken back."""
+        what = self._line()
+        if what is None or any(act is not what for act in self.recorded[self._known :]):
+            return
+        note = self.planned or self._usual_note(answer)
+        if note.target is None:
+            note = note._replace(target=_id_in(answer))
+        await self._record(conn, what, self.visitor.team_id, note)
+        self._is_written = True
 
     def _check(self, method: str, path: str) -> None:
         """Refuse a call that the visitor's role does not allow (see `right_of`)."""
@@ -250,6 +313,14 @@ def with_query(path: str, /, **values: str | None) -> str:
     """Return the path with these query parameters; None ones are left out."""
     given = {name: value for name, value in values.items() if value not in (None, "")}
     return f"{path}?{urlencode(given)}" if given else path
+
+
+def _id_in(answer: Reply[Any] | None) -> str | None:
+    """Return the id that an encoded answer has."""
+    if answer is None or not isinstance(answer.body, bytes) or not answer.body:
+        return None
+    found = msgspec.json.decode(answer.body)
+    return str(found["id"]) if isinstance(found, dict) and "id" in found else None
 
 
 def _text(value: Any) -> str:

@@ -43,22 +43,24 @@ async def start(visit: Visit, form: Form) -> Reply[Html]:
     try:
         types = {one["key"]: one["type"] for one in await _properties(visit)}
         columns = _columns(form, preview, types)
-        import_id = await visit.request.use(ImportUploads).start(
-            visit.db,
-            upload_id,
-            WizardChoices(
-                columns=columns,
-                is_skip=form.get("on_conflict") != "upsert",
-                segments=await _segments(visit, form),
-                topics=_topics(form),
-                consent_note=form.get("consent_note").strip(),
-            ),
-        )
+        segments = await _segments(visit, form)
+        async with visit.change() as db:
+            import_id = await visit.request.use(ImportUploads).start(
+                db,
+                upload_id,
+                WizardChoices(
+                    columns=columns,
+                    is_skip=form.get("on_conflict") != "upsert",
+                    segments=segments,
+                    topics=_topics(form),
+                    consent_note=form.get("consent_note").strip(),
+                ),
+            )
+            visit.acts_on(str(import_id), file=file.file_name)
     except NotFound:
         raise
     except Problem as problem:
         return await _mapping_page(visit, form, status=problem.status, problem=problem.message)
-    visit.has_acted(str(import_id), file=file.file_name)
     return visit.to(f"{HERE}/{import_id}")
 
 

@@ -43,13 +43,13 @@ async def undo(visit: Visit, form: Form) -> Reply[Html]:
     name = record.file_name or str(import_id)
     if form.get("typed_name").strip() != name:
         return await _import_page(visit, status=422, problem=t("import.undo.other_name"))
+    visit.acts_on(str(import_id), file=record.file_name)
     try:
         await visit.post(f"/contacts/imports/{import_id}/undo")
     except NotFound:
         raise
     except Problem as problem:
         return await _import_page(visit, status=problem.status, problem=problem.message)
-    visit.has_acted(str(import_id), file=record.file_name)
     return visit.to(f"{HERE}/{import_id}")
 
 

@@ -66,7 +66,6 @@ async def create(visit: Visit, form: Form) -> Reply[Html]:
         segment = await visit.post("/segments", {key: value for key, value in body.items() if value})
     except Problem as problem:
         return await _new_page(visit, name, text, status=problem.status, problem=problem.message)
-    visit.has_acted(segment["id"])
     return visit.to(f"{HERE}/{segment['id']}", done="segment_created")
 
 

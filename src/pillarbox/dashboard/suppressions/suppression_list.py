@@ -60,11 +60,11 @@ async def create(visit: Visit, form: Form) -> Reply[Html]:
     addresses = [piece for piece in _BETWEEN.split(text) if piece]
     if problem := _wrong(addresses):
         return await _add_page(visit, text, status=422, problem=problem)
+    visit.acts_on(addresses[0], count=len(addresses))
     try:
         await visit.post("/suppressions/batch/add", {"emails": addresses})
     except Problem as refused:
         return await _add_page(visit, text, status=refused.status, problem=refused.message)
-    visit.has_acted(addresses[0], count=len(addresses))
     return visit.to(HERE, done="suppressions_added")
 
 

@@ -63,7 +63,6 @@ async def create(visit: Visit, form: Form) -> Reply[Html]:
         topic = await visit.post("/topics", given)
     except Problem as problem:
         return await _new_page(visit, given, status=problem.status, problem=problem.message)
-    visit.has_acted(topic["id"])
     return visit.to(f"{HERE}/{topic['id']}", done="topic_created")
 
 

@@ -108,7 +108,8 @@ async def send_sample(visit: Visit, form: Form) -> Reply[Html]:
         return await webhook_page(visit, status=422, problem=t("webhook.no_kind"))
     webhook = await webhook_of(visit.db, visit.request.uuid("webhook_id"))
     try:
-        event_id = await visit.request.use(DeliveryLog).send_sample(visit.db, webhook, kind)
+        async with visit.change() as db:
+            event_id = await visit.request.use(DeliveryLog).send_sample(db, webhook, kind)
     except Problem as problem:
         return await webhook_page(visit, status=problem.status, problem=problem.message)
     return visit.to(f"{_here(visit)}/events/{wire.shown_event(event_id)}", done="webhook_sample")
@@ -129,10 +130,10 @@ async def replay_failed(visit: Visit, form: Form) -> Reply[Html]:
     events = await log.failed(visit.db, webhook, since=since, limit=MOST_REPLAYED)
     if not events:
         return await webhook_page(visit, notice=t("done.webhook_none_failed"))
+    visit.acts_on(visit.request.param("webhook_id"), count=len(events))
     try:
-        for count, event in enumerate(reversed(events), 1):
+        for event in reversed(events):
             await visit.post(f"{_api(visit)}/events/{wire.shown_event(event.event_id)}/replay")
-            visit.has_acted(visit.request.param("webhook_id"), count=count)
     except Problem as problem:
         return await webhook_page(visit, status=problem.status, problem=problem.message)
     return visit.to(with_query(_here(visit), state="failed", replayed=str(len(events))))

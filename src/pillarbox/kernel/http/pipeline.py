@@ -7,6 +7,7 @@ host, route → size → authentication → permission → rate limit → idempo
 from __future__ import annotations
 
 import time
+from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -56,7 +57,7 @@ from pillarbox.kernel.observability.request_log import (
 )
 from pillarbox.kernel.parts import PartRegistry
 from pillarbox.kernel.postgres import time_limit
-from pillarbox.kernel.postgres.database import GONE, TeamDb, transaction
+from pillarbox.kernel.postgres.database import GONE, Connection, TeamDb, transaction
 from pillarbox.kernel.postgres.team_share import TeamShares, Turn
 from pillarbox.kernel.postgres.time_limit import TimeLimit
 from pillarbox.kernel.process import faults
@@ -126,6 +127,9 @@ class HttpSettings:
     uploads: UploadLimits = field(default_factory=UploadLimits)
 
 
+Also = Callable[[Connection, Reply], Awaitable[None]]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RouteCall:
     """A call of one of the program's own routes, from within the request of a page."""
@@ -136,6 +140,9 @@ class RouteCall:
     query: str = ""
     body: bytes = b""
     headers: tuple[tuple[bytes, bytes], ...] = ()
+    also: Also | None = None
+    """Is called with the answer in the transaction of the route, before the commit; not where the route has
+    none that the pipeline makes, and not for an answer that was stored."""
 
 
 class Messages:
@@ -251,7 +258,7 @@ class Api:
             "headers": call.headers,
         }
         request = Request(scope, self._ids.stamp(), self._services, self._settings.trusted_proxies)
-        request.cycle, request.caller = page.cycle, call.caller
+        request.cycle, request.caller, request.also = page.cycle, call.caller, call.also
         route, values = self._table.match(call.method, call.path)
         if route.needs is Access.PUBLIC:
             raise ValueError(f"{route.scope} asks for no caller")
@@ -425,6 +432,8 @@ class Api:
                 async with transaction(self._pool) as conn:
                     reply = await route.handler(request, TeamDb(conn, request.known.team_id))
                     await reply.encode()
+                    if request.also is not None:
+                        await request.also(conn, reply)
                     if request.asked is not None:
                         await self._request_log.keep(conn, [answered_by(request.asked, reply)])
                     is_committing = request.method not in READS

@@ -6,7 +6,7 @@ it is asked for.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from ipaddress import IPv4Network, IPv6Network
@@ -90,6 +90,7 @@ class Request:
     `_id` have been checked and put in lower case before the handler runs. `pattern` is the route as the
     metrics name it. `size` is the number of octets of the parsed body. `asked` is what the log of requests
     keeps, if there is one; `upload` is what the body holds of the memory for bodies that come in pieces.
+    `also` is called before the commit of a call from a page.
     `failures` and `shared` are the route's, and `wanted` is the body of one that `parses_first`.
     """
 
@@ -97,6 +98,7 @@ class Request:
         "_headers",
         "_query",
         "_trusted",
+        "also",
         "asked",
         "at",
         "body",
@@ -134,6 +136,7 @@ class Request:
         self.body: Any = {}
         self.size = 0
         self.caller: Caller | None = None
+        self.also: Callable[[Any, Any], Awaitable[None]] | None = None
         self.asked: RequestRecord | None = None
         self.idempotency: Idempotency | None = None
         self.cycle: RequestCycle | None = None
