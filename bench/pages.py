@@ -59,6 +59,9 @@ WAVES: Final = 3
 
 STREAMS: Final = 400
 STREAM_TEAMS: Final = 8
+STREAM_SESSIONS: Final = 5
+"""Sessions of each team: one may have ten streams."""
+
 CHANGES, CHANGES_SHORT = 20, 4
 
 PAGE_LIMIT, SHEET_LIMIT, SCRIPT_LIMIT = 60_000, 40_000, 50_000
@@ -352,13 +355,14 @@ def streams(report: Report) -> None:
         server.trust()
         team = UUID(server.sql("SELECT team_id::text FROM api_keys LIMIT 1")[0][0])
         teams = [team] + [UUID(server.make_team(f"team{number}")[0]) for number in range(1, STREAM_TEAMS)]
-        tokens = [asyncio.run(people(server, team, 1))[0] for team in teams]
+        several = [asyncio.run(people(server, team, STREAM_SESSIONS)) for team in teams]
+        tokens = [token for tokens_of_team in several for token in tokens_of_team]
         worker = processes.tree(server.process.pid).workers[0]
-        for stream in open_streams(server, tokens[:1] * 40):
+        for stream in open_streams(server, tokens[:STREAM_SESSIONS] * 8):
             stream.close()
         time.sleep(2.5)
         before = processes.memory_mb(worker)
-        opened = open_streams(server, tokens * (STREAMS // STREAM_TEAMS))
+        opened = open_streams(server, tokens * (STREAMS // len(tokens)))
         time.sleep(2.5)
         held = (processes.memory_mb(worker) - before) * 1000 / len(opened)
         report.result("memory of an open live stream", held, "kB", at_most(30), f"{len(opened)} streams")
