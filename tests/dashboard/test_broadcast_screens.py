@@ -129,8 +129,11 @@ async def test_a_report_has_views_a_heat_list_and_a_file(here: World) -> None:
     await here.pool.execute("UPDATE broadcasts SET status = 'sent', sent_at = now()")
     answer = await ada.send(url, f"{url}/resend")
     assert "This is a draft for who did not open it." in text_of(await ada.follow(answer))
-    audience = await ada.get(answer.headers["location"].partition("?")[0] + "?step=audience")
-    assert "3 contacts get it" in text_of(audience)
+    draft = answer.headers["location"].partition("?")[0]
+    assert "3 contacts get it" in text_of(await ada.get(f"{draft}?step=audience"))
+    winner = (await team.get(f"/broadcasts/{broadcast_id}/plan")).json()["ab_test"]["variants"][1]
+    content = (await team.get(f"/broadcasts/{draft.rpartition('/')[2]}")).json()
+    assert content["subject"] == winner["subject"] != "The tides"
     answer = await ada.send(url, f"{url}/duplicate")
     assert "<b>Tides</b> (copy)" in text_of(await ada.follow(answer))
     draft = answer.headers["location"].partition("?")[0]

@@ -8,7 +8,7 @@ from typing import Any, Final
 from pillarbox.dashboard.broadcasts.broadcast_list import HERE, ONE, name_of
 from pillarbox.dashboard.broadcasts.content_form import CONTENT_BYTES, content_of, revision_of
 from pillarbox.dashboard.broadcasts.draft_steps import draft_page
-from pillarbox.dashboard.broadcasts.plan_form import pace_of, test_of, without_ids
+from pillarbox.dashboard.broadcasts.plan_form import content_of_variant, pace_of, test_of, without_ids
 from pillarbox.dashboard.broadcasts.report import report_page
 from pillarbox.dashboard.emails.mail_frame import mail_frame
 from pillarbox.dashboard.frame.screens import act, screen
@@ -181,16 +181,20 @@ async def duplicate(visit: Visit, _: Form) -> Reply[Html]:
 
 @act(f"{ONE}/resend", title="broadcast.resend", back=HERE, records=Act.BROADCAST_CREATED)
 async def resend(visit: Visit, _: Form) -> Reply[Html]:
-    """Make a draft with the same content, for those who were sent it and did not open it."""
+    """Make a draft with the same content, that of the winner after an A/B test, for those who were sent it
+    and did not open it."""
     broadcast_id = visit.request.uuid("broadcast_id")
     broadcast = await visit.get(api(visit), shown=False)
     name = t("broadcast.resend.segment", name=name_of(broadcast["name"], broadcast["subject"]))[:255]
     rule = {"type": "rule", "field": f"broadcasts.{broadcast_id}", "operator": "eq", "value": "not_opened"}
     try:
+        plan = await visit.get(f"{api(visit)}/plan", shown=False)
+        progress = await visit.get(f"{api(visit)}/progress", shown=False)
         segment = await visit.post("/segments", {"name": name, "conditions": rule}, recorded=False)
         visit.acts_on(None)
         answer = await visit.post(f"{api(visit)}/duplicate")
-        await visit.patch(f"/broadcasts/{answer['id']}", {"segment_id": segment["id"]})
+        change = {"segment_id": segment["id"], **content_of_variant(plan, progress["winner"])}
+        await visit.patch(f"/broadcasts/{answer['id']}", change)
         await visit.put(f"/broadcasts/{answer['id']}/plan", {})
     except Problem as problem:
         return await broadcast_page(visit, status=problem.status, problem=problem.message)

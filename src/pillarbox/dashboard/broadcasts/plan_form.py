@@ -18,6 +18,16 @@ def without_ids(plan: Mapping[str, Any]) -> dict[str, Any]:
     return {name: plan[name] for name in ("canary", "per_hour", "hours", "ab_test")}
 
 
+def content_of_variant(plan: Mapping[str, Any], number: int | None) -> dict[str, Any]:
+    """Return what a variant has in the place of the broadcast's content; nothing where there is none."""
+    variants = plan["ab_test"]["variants"] if plan["ab_test"] else []
+    [variant] = [one for one in variants if one["variant"] == number] or [{}]
+    fields = {name: variant[name] for name in ("subject", "preview_text") if variant.get(name) is not None}
+    if variant.get("html") or variant.get("text"):
+        fields |= {"html": variant["html"], "text": variant["text"]}
+    return fields
+
+
 def pace_of(form: Form) -> dict[str, Any]:
     """Return what the form says of the canary, the speed and the hours."""
     canary = hours = None
