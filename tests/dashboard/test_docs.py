@@ -12,7 +12,7 @@ import pytest
 from selectolax.lexbor import LexborHTMLParser
 
 from kit.openapi_document import validator_of
-from kit.people import a_person, logged_in, text_of
+from kit.people import a_person, logged_in, text_of, visit
 from kit.world import World
 from pillarbox.dashboard.docs import doc_pages, doc_search, guide
 from pillarbox.dashboard.docs.examples import example_of
@@ -295,3 +295,13 @@ def test_a_shape_that_stands_twice_is_shown_once() -> None:
     row = ShapeReader({"Node": inner}).row({"$ref": "#/components/schemas/Node"})
     [below] = row.fields
     assert (row.shape, below.shape, below.is_repeated, below.fields) == ("Node", "Node", True, ())
+
+
+async def test_pages_are_in_the_readers_language_and_programs_read_english(pillarbox: World) -> None:
+    browser, german = visit(pillarbox), {"accept-language": "de-DE,de;q=0.9"}
+    for path in ("/docs", "/docs/browser", "/docs/guide/index", "/docs/search?q=mail"):
+        for languages, code in (({}, "en"), (german, "de"), ({}, "en")):
+            page = await browser.get(path, **languages)
+            assert f'<html lang="{code}">' in page.text, path
+            assert ("Anleitung und Referenz sind auf Englisch" in page.text) == (code == "de"), path
+    assert "API-Referenz" not in (await browser.get("/llms.txt", **german)).text

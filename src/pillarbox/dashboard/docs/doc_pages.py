@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from contextvars import copy_context
 from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
@@ -21,7 +22,7 @@ from pillarbox.dashboard.frame.layout import POLICY
 from pillarbox.dashboard.frame.reference_links import API
 from pillarbox.dashboard.frame.screen_table import ScreenTable
 from pillarbox.dashboard.people.page_visits import failure_page, with_pages
-from pillarbox.dashboard.texts import t
+from pillarbox.dashboard.texts import language, t
 from pillarbox.kernel.http.openapi import ApiDocument
 from pillarbox.kernel.http.request import HTML, Html, OctetsAnswer, Reply, Request
 from pillarbox.kernel.http.routing import Access, Handler, RouteTable, route
@@ -48,6 +49,7 @@ HEADERS: Final = {
     **pages.HEADERS,
     "content-security-policy": POLICY,
     "cache-control": "no-cache",
+    "vary": "accept-language, cookie",
 }
 """Browsers keep a page, and ask each time whether it is still so."""
 
@@ -103,19 +105,27 @@ class Documentation:
         except TimeoutError:
             raise ServerOverloaded(t("docs.search_waits")) from None
         try:
-            return await in_thread(_search_page, reference, q)
+            return await in_thread(copy_context().run, _search_page, reference, q)
         finally:
             self._searches.release()
 
     async def page(self, address: str, media: str, make: Callable[[], str | bytes]) -> DocPage:
-        """Return the page of an address, which `make` makes in a thread where none is kept."""
-        kept = self._kept.get(address)
+        """Return the page of an address, which `make` makes in a thread where none is kept.
+
+        A page for browsers is in the reader's language, but for what the reference and the guide say. What
+        programs read is in English.
+        """
+        name = f"{language()} {address}" if media == HTML else address
+        kept = self._kept.get(name)
         if kept is not None:
-            self._kept.move_to_end(address)
+            self._kept.move_to_end(name)
             return kept
-        made = await in_thread(_doc_page, make, media)
-        if address not in self._kept:
-            self._kept[address] = made
+        if media == HTML:
+            made = await in_thread(copy_context().run, _doc_page, make, media)
+        else:
+            made = await in_thread(_doc_page, make, media)
+        if name not in self._kept:
+            self._kept[name] = made
             self._octets += len(made.body)
         while self._octets > self._limit:
             _, gone = self._kept.popitem(last=False)
@@ -288,7 +298,7 @@ def _drawn(
     current: str | None = None,
     **values: Any,
 ) -> str:
-    """Return a page with the navigation of the documentation. Texts are those of the first language.
+    """Return a page with the navigation of the documentation.
 
     `here` is the entry of the navigation that the page belongs to, `current` the operation that it shows.
     """

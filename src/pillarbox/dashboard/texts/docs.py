@@ -9,6 +9,7 @@ TEXTS: Final[dict[str, str]] = {
     "docs.short": "docs",
     "docs.lead": "A self-hosted email platform: an HTTP JSON API to send and receive email, with contacts, "
     "broadcasts, automations, inboxes and webhooks. Programs use it by the official Resend SDKs.",
+    "docs.english": "Guide and reference are written in English.",
     "docs.api": "API reference",
     "docs.guide": "Guide",
     "docs.guide.lead": "From the first mail to production, one page for each subject.",

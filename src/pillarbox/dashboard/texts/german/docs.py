@@ -10,6 +10,7 @@ TEXTS: Final[dict[str, str]] = {
     "docs.lead": "Eine E-Mail-Plattform zum Selbstbetreiben: eine HTTP-JSON-API zum Senden und Empfangen "
     "von E-Mails, mit Kontakten, Broadcasts, Automatisierungen, Postfächern und Webhooks. Programme "
     "benutzen sie mit den offiziellen SDKs von Resend.",
+    "docs.english": "Anleitung und Referenz sind auf Englisch geschrieben.",
     "docs.api": "API-Referenz",
     "docs.guide": "Anleitung",
     "docs.guide.lead": "Von der ersten E-Mail bis zum Produktivbetrieb, eine Seite pro Thema.",
