@@ -333,3 +333,35 @@ async def test_addresses_for_answers_of_a_draft_can_be_taken_away(pillarbox: Wor
     shown = (await team.get(f"/broadcasts/{broadcast_id}")).json()
     assert (shown["reply_to"], shown["text"]) == (None, "Tides")
     assert (await team.get(f"/broadcasts/{broadcast_id}/document")).json()["document"]["text"] is None
+
+
+async def test_the_steps_of_a_draft_and_its_editor_are_one_way(pillarbox: World) -> None:
+    team = await pillarbox.team()
+    ada = await browser(team)
+    segment_id = (await team.post("/segments", {"name": "All"})).json()["id"]
+    here = "/dashboard/broadcasts"
+    heads = {"from": "hello@harbor.example", "subject": "News", "segment_id": segment_id}
+    made = await ada.send(f"{here}/new", here, **heads)
+    path, _, query = made.headers["location"].partition("?")
+    assert (path.endswith("/editor"), query) == (True, "done=broadcast_created")
+    draft = path.removesuffix("/editor")
+    editor = (await ada.get(path)).text
+    assert f"{draft}?step=audience&amp;done=broadcast_saved" in editor
+    assert f"{draft}?step=review" in editor
+    written = json.dumps({"kind": "markdown", "source": "High water"})
+    assert (await ada.post(f"{path}/save", document=written)).status_code == 200
+    step = (await ada.get(f"{draft}?step=content")).text
+    assert step.count(f'src="{path}/html"') == 2
+    assert 'name="html"' not in step
+    # A tab with this step that was open before changes the head alone.
+    changed = {**heads, "subject": "Tides", "name": ""}
+    assert (await ada.post(f"{draft}/content", **changed)).status_code == 303
+    broadcast_id = draft.rpartition("/")[2]
+    document = (await team.get(f"/broadcasts/{broadcast_id}/document")).json()["document"]
+    assert (document["kind"], document["text"]) == ("markdown", "High water")
+    viewer = await browser(team, TeamRole.VIEWER)
+    assert "Look at it in the editor" in (await viewer.get(draft)).text
+    await team.post(f"/broadcasts/{broadcast_id}/send")
+    sent = await ada.get(path)
+    assert "data-add" not in sent.text
+    assert "its content stays" in sent.text

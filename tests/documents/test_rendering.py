@@ -9,6 +9,8 @@ import pytest
 
 from pillarbox.documents import markdown_text, source
 from pillarbox.documents.colors import contrast
+from pillarbox.documents.gallery import GALLERY
+from pillarbox.documents.gallery_german import GERMAN_GALLERY
 from pillarbox.documents.rendering import STACK, DocumentRefused, _thread_with_stack, rendered
 from pillarbox.documents.safe_html import active_part
 from pillarbox.documents.source import document_of
@@ -160,3 +162,12 @@ def test_all_texts_can_be_read_by_day_and_by_night(accent: str) -> None:
     for palette in (by_day(theme), by_night(theme)):
         for ink in (palette.text, palette.soft, palette.link):
             assert contrast(ink, palette.card) >= 4.5, (accent, palette)
+
+
+def test_the_gallery_says_the_same_in_both_languages() -> None:
+    assert list(GERMAN_GALLERY) == list(GALLERY)
+    for name, german in GERMAN_GALLERY.items():
+        assert german.fallbacks.keys() == GALLERY[name].fallbacks.keys(), name
+        assert [one["type"] for one in german.blocks] == [one["type"] for one in GALLERY[name].blocks], name
+        assert german.document["language"] == "de"
+        rendered(document_of(german.document), DEFAULT)

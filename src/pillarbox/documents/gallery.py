@@ -2,58 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import Final
 
-Block = Mapping[str, Any]
+from pillarbox.documents.gallery_parts import DIVIDER, Block, GalleryTemplate, button, heading, panel, text
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GalleryTemplate:
-    """A template to begin with; `fallbacks` are the values of its variables where there are no others."""
-
-    name: str
-    subject: str
-    preheader: str
-    blocks: Sequence[Block]
-    fallbacks: Mapping[str, str]
-
-    @property
-    def document(self) -> dict[str, Any]:
-        """The document, as the API takes it."""
-        return {
-            "kind": "blocks",
-            "blocks": list(self.blocks),
-            "preheader": self.preheader,
-            "language": "en",
-        }
-
-    @property
-    def variables(self) -> list[dict[str, Any]]:
-        """The variables that it declares."""
-        return [
-            {"key": key, "type": "string", "fallback_value": value} for key, value in self.fallbacks.items()
-        ]
-
-
-def _heading(text: str, level: int = 1, align: str = "left") -> Block:
-    return {"type": "heading", "text": text, "level": level, "align": align}
-
-
-def _text(text: str, align: str = "left") -> Block:
-    return {"type": "text", "text": text, "align": align}
-
-
-def _panel(text: str, align: str = "left") -> Block:
-    return {"type": "text", "text": text, "align": align, "panel": True}
-
-
-def _button(text: str, href: str, align: str = "left") -> Block:
-    return {"type": "button", "text": text, "href": href, "align": align}
-
-
-DIVIDER: Final[Block] = {"type": "divider"}
 FOOTER: Final[Block] = {"type": "footer", "unsubscribe": "Unsubscribe"}
 SERVICE_FOOTER: Final[Block] = {"type": "footer", "text": "You get this mail because of something you did."}
 
@@ -63,8 +16,8 @@ WELCOME: Final = GalleryTemplate(
     preheader="Three small steps, and you are at home.",
     fallbacks={"TEAM_NAME": "Harbor", "START_URL": "https://harbor.example/start"},
     blocks=[
-        _heading("Good to have you aboard, {{{FIRST_NAME|friend}}}"),
-        _text(
+        heading("Good to have you aboard, {{{FIRST_NAME|friend}}}"),
+        text(
             "Your account at **{{{TEAM_NAME}}}** is ready. Most people are up and running in five minutes; "
             "these three steps are all it takes."
         ),
@@ -72,14 +25,14 @@ WELCOME: Final = GalleryTemplate(
             "type": "columns",
             "panel": True,
             "columns": [
-                [_heading("1. Look around", 3), _text("See what is there before you change anything.")],
-                [_heading("2. Make it yours", 3), _text("Add your name, your colours and your people.")],
-                [_heading("3. Begin", 3), _text("Start with one small thing. The rest will follow.")],
+                [heading("1. Look around", 3), text("See what is there before you change anything.")],
+                [heading("2. Make it yours", 3), text("Add your name, your colours and your people.")],
+                [heading("3. Begin", 3), text("Start with one small thing. The rest will follow.")],
             ],
         },
         {"type": "spacer", "height": 12},
-        _button("Open my account", "{{{START_URL}}}"),
-        _text("Is something unclear? Reply to this mail: a person reads it, usually within the day."),
+        button("Open my account", "{{{START_URL}}}"),
+        text("Is something unclear? Reply to this mail: a person reads it, usually within the day."),
         FOOTER,
     ],
 )
@@ -98,16 +51,16 @@ RECEIPT: Final = GalleryTemplate(
         "RECEIPT_URL": "https://harbor.example/orders/2041",
     },
     blocks=[
-        _text("RECEIPT {{{ORDER_NO}}}"),
-        _heading("Thank you for your order"),
-        _text("We have your payment of **{{{TOTAL}}}** from {{{ORDER_DATE}}}. Here is what it was for."),
-        _text(
+        text("RECEIPT {{{ORDER_NO}}}"),
+        heading("Thank you for your order"),
+        text("We have your payment of **{{{TOTAL}}}** from {{{ORDER_DATE}}}. Here is what it was for."),
+        text(
             "| Item | Amount |\n|:--|--:|\n| {{{ITEM}}} | {{{PRICE}}} |\n| Shipping | {{{SHIPPING}}} |\n"
             "| **Total** | **{{{TOTAL}}}** |"
         ),
-        _button("See the order", "{{{RECEIPT_URL}}}"),
+        button("See the order", "{{{RECEIPT_URL}}}"),
         DIVIDER,
-        _text(
+        text(
             "Questions about this order? Reply with its number, {{{ORDER_NO}}}. "
             "You can return everything within 30 days."
         ),
@@ -125,15 +78,15 @@ RESET: Final = GalleryTemplate(
         "DEVICE": "Firefox on Linux, Hamburg",
     },
     blocks=[
-        _heading("Choose a new password"),
-        _text(
+        heading("Choose a new password"),
+        text(
             "Somebody, we hope you, asked for a new password for **{{{EMAIL|your account}}}**. "
             "The button works once, for 30 minutes."
         ),
-        _button("Choose a password", "{{{RESET_URL}}}"),
-        _text("Or type this code where you were asked for it:"),
-        _panel("# {{{CODE}}}", "center"),
-        _text(
+        button("Choose a password", "{{{RESET_URL}}}"),
+        text("Or type this code where you were asked for it:"),
+        panel("# {{{CODE}}}", "center"),
+        text(
             "**Was it not you?** Then do nothing: your password stays as it is. "
             "The request came from {{{DEVICE}}}."
         ),
@@ -153,16 +106,16 @@ INVITATION: Final = GalleryTemplate(
         "EXPIRES": "Friday",
     },
     blocks=[
-        _heading("{{{INVITER}}} would like to work with you", align="center"),
-        _text("You are invited to **{{{TEAM_NAME}}}** as **{{{ROLE}}}**.", "center"),
-        _button("Accept the invitation", "{{{INVITE_URL}}}", "center"),
+        heading("{{{INVITER}}} would like to work with you", align="center"),
+        text("You are invited to **{{{TEAM_NAME}}}** as **{{{ROLE}}}**.", "center"),
+        button("Accept the invitation", "{{{INVITE_URL}}}", "center"),
         {
             "type": "quote",
             "text": "Join us: the autumn catalogue is waiting for your eye.",
             "by": "{{{INVITER}}}",
         },
         DIVIDER,
-        _text(
+        text(
             "The invitation is for {{{EMAIL|this address}}} and ends on {{{EXPIRES}}}. "
             "If you do not know {{{INVITER}}}, you can ignore it."
         ),
@@ -180,9 +133,9 @@ NEWSLETTER: Final = GalleryTemplate(
         "STORY_URL": "https://harbor.example/letters/12",
     },
     blocks=[
-        _text("LETTER {{{ISSUE_NO}}}"),
-        _heading("{{{ISSUE_TITLE}}}"),
-        _text(
+        text("LETTER {{{ISSUE_NO}}}"),
+        heading("{{{ISSUE_TITLE}}}"),
+        text(
             "Dear {{{FIRST_NAME|reader}}},\n\nthis month we sat down with people who build things that last: "
             "a boatbuilder, a type designer, and a team of two that runs a payment system for a small town. "
             "What they have in common surprised us."
@@ -192,24 +145,24 @@ NEWSLETTER: Final = GalleryTemplate(
             "text": "We do not hurry. We only never stop.",
             "by": "Ben Tarn, boatbuilder",
         },
-        _text("Their three rules fit on a card, and we keep one above our own desk now."),
-        _button("Read the story", "{{{STORY_URL}}}"),
+        text("Their three rules fit on a card, and we keep one above our own desk now."),
+        button("Read the story", "{{{STORY_URL}}}"),
         DIVIDER,
-        _heading("Also worth your time", 2),
+        heading("Also worth your time", 2),
         {
             "type": "columns",
             "columns": [
                 [
-                    _heading("A map of quiet places", 3),
-                    _text("Forty reading rooms, gardens and ferries. [See the map]({{{STORY_URL}}})"),
+                    heading("A map of quiet places", 3),
+                    text("Forty reading rooms, gardens and ferries. [See the map]({{{STORY_URL}}})"),
                 ],
                 [
-                    _heading("How to fold a letter", 3),
-                    _text("An old skill, in six pictures. [Try it]({{{STORY_URL}}})"),
+                    heading("How to fold a letter", 3),
+                    text("An old skill, in six pictures. [Try it]({{{STORY_URL}}})"),
                 ],
             ],
         },
-        _text("Until next month,\n\n*Ada and the crew*"),
+        text("Until next month,\n\n*Ada and the crew*"),
         {
             "type": "social",
             "links": [
@@ -231,19 +184,19 @@ ANNOUNCEMENT: Final = GalleryTemplate(
         "FEATURE_URL": "https://harbor.example/new",
     },
     blocks=[
-        _text("NEW TODAY", "center"),
-        _heading("{{{FEATURE}}} are here", align="center"),
-        _text(
+        text("NEW TODAY", "center"),
+        heading("{{{FEATURE}}} are here", align="center"),
+        text(
             "Put what belongs together into one place, and give it to exactly the people who need it. "
             "You asked for this more often than for anything else.",
             "center",
         ),
-        _button("Try it now", "{{{FEATURE_URL}}}", "center"),
-        _panel(
+        button("Try it now", "{{{FEATURE_URL}}}", "center"),
+        panel(
             "**What it does**\n\n- One link instead of ten attachments\n- Rights by person, not by folder\n"
             "- Everything stays where it is"
         ),
-        _text("It costs nothing more, and it is switched on for you. Tell us what you think: just reply."),
+        text("It costs nothing more, and it is switched on for you. Tell us what you think: just reply."),
         FOOTER,
     ],
 )
@@ -260,26 +213,26 @@ DIGEST: Final = GalleryTemplate(
         "DIGEST_URL": "https://harbor.example/week",
     },
     blocks=[
-        _text("{{{WEEK}}}"),
-        _heading("Your week at a glance"),
+        text("{{{WEEK}}}"),
+        heading("Your week at a glance"),
         {
             "type": "columns",
             "panel": True,
             "columns": [
-                [_heading("{{{DONE_COUNT}}}", 2, "center"), _text("done", "center")],
-                [_heading("{{{NEW_COUNT}}}", 2, "center"), _text("new", "center")],
-                [_heading("{{{OPEN_COUNT}}}", 2, "center"), _text("open", "center")],
+                [heading("{{{DONE_COUNT}}}", 2, "center"), text("done", "center")],
+                [heading("{{{NEW_COUNT}}}", 2, "center"), text("new", "center")],
+                [heading("{{{OPEN_COUNT}}}", 2, "center"), text("open", "center")],
             ],
         },
-        _heading("What waits for you", 2),
-        _text(
+        heading("What waits for you", 2),
+        text(
             "1. **Sign the berth contract**: due on Tuesday\n2. **Answer Nell**: she asked twice\n"
             "3. **Choose a cover**: four drafts are there"
         ),
-        _button("Open my week", "{{{DIGEST_URL}}}"),
+        button("Open my week", "{{{DIGEST_URL}}}"),
         DIVIDER,
-        _heading("What others did", 2),
-        _text("Ben closed nine tasks. Kai joined on Thursday. The autumn plan has a new version."),
+        heading("What others did", 2),
+        text("Ben closed nine tasks. Kai joined on Thursday. The autumn plan has a new version."),
         FOOTER,
     ],
 )
@@ -293,21 +246,21 @@ SURVEY: Final = GalleryTemplate(
         "SURVEY_URL": "https://harbor.example/survey",
     },
     blocks=[
-        _heading("How likely are you to recommend {{{PRODUCT}}}?", align="center"),
-        _text("Choose the answer that fits. It takes ten seconds.", "center"),
+        heading("How likely are you to recommend {{{PRODUCT}}}?", align="center"),
+        text("Choose the answer that fits. It takes ten seconds.", "center"),
         {
             "type": "columns",
             "columns": [
-                [_button("Not at all", "{{{SURVEY_URL}}}?a=1", "center")],
-                [_button("Maybe", "{{{SURVEY_URL}}}?a=2", "center")],
-                [_button("Gladly", "{{{SURVEY_URL}}}?a=3", "center")],
+                [button("Not at all", "{{{SURVEY_URL}}}?a=1", "center")],
+                [button("Maybe", "{{{SURVEY_URL}}}?a=2", "center")],
+                [button("Gladly", "{{{SURVEY_URL}}}?a=3", "center")],
             ],
         },
-        _panel(
+        panel(
             "We read every answer, and each quarter we write down what we changed because of them. "
             "The last one is [here]({{{SURVEY_URL}}}/results)."
         ),
-        _text("Thank you, {{{FIRST_NAME|friend}}}. You make {{{PRODUCT}}} better.", "center"),
+        text("Thank you, {{{FIRST_NAME|friend}}}. You make {{{PRODUCT}}} better.", "center"),
         FOOTER,
     ],
 )

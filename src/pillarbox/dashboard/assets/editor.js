@@ -185,7 +185,7 @@
     event.stopImmediatePropagation();
     if (await saveAll()) { delete form.dataset.sent; form.requestSubmit(event.submitter); }
   }, true);
-  for (const link of document.querySelectorAll("a[data-save-first]")) {
+  for (const link of document.querySelectorAll("a[data-save-first], [data-save-first] a")) {
     link.addEventListener("click", async (event) => {
       if (event.ctrlKey || event.metaKey || event.shiftKey || !unsaved()) return;
       event.preventDefault();

@@ -10,6 +10,7 @@ from uuid import UUID
 from pillarbox.broadcasts.reports.breakdown_queries import BroadcastSummary
 from pillarbox.broadcasts.reports.summaries import digest_of_broadcasts, summaries
 from pillarbox.dashboard.broadcasts.content_form import CONTENT_BYTES, ContentForm, content_of
+from pillarbox.dashboard.editor.template_list import empty_document
 from pillarbox.dashboard.emails.send_form import usual_sender
 from pillarbox.dashboard.frame.metrics_periods import metric_range
 from pillarbox.dashboard.frame.paging import list_page
@@ -33,6 +34,8 @@ SAMPLE: Final = (
 )
 """The body of a broadcast, for a team without one."""
 
+NOTHING_YET: Final = "<p></p>"
+"""The HTML of a broadcast until its document is stored."""
 MOST_CHOICES: Final = 100
 """Segments and topics that a select field offers."""
 
@@ -88,14 +91,18 @@ async def new(visit: Visit) -> Reply[Html]:
     limit=CONTENT_BYTES,
 )
 async def create(visit: Visit, form: Form) -> Reply[Html]:
-    """Make a draft and go on with its audience."""
+    """Make a draft and go on with its audience; without a mail yet, with writing it."""
     given = content_of(form)
+    body = {**given.body(), "segment_id": form.get("segment_id") or None}
+    is_written = "html" in body or "text" in body
     try:
-        answer = await visit.post(
-            "/broadcasts", {**given.body(), "segment_id": form.get("segment_id") or None}
-        )
+        answer = await visit.post("/broadcasts", body if is_written else {**body, "html": NOTHING_YET})
+        if not is_written:
+            await visit.put(f"/broadcasts/{answer['id']}/document", {"document": empty_document("blocks")})
     except Problem as problem:
         return await new_page(visit, given, status=problem.status, problem=problem.message)
+    if not is_written:
+        return visit.to(f"{HERE}/{answer['id']}/editor", done="broadcast_created")
     return visit.to(with_query(f"{HERE}/{answer['id']}", step="audience", done="broadcast_created"))
 
 

@@ -63,7 +63,9 @@ async def save_content(visit: Visit, form: Form) -> Reply[Html]:
         seen = form.get("revision")
         if seen and seen != revision_of(await visit.get(api(visit), shown=False)):
             raise Conflict(t("broadcast.changed_meanwhile"))
-        await visit.patch(api(visit), given.changes())
+        # Fields that the form does not have stay: another tab may be writing the mail.
+        changes = {name: value for name, value in given.changes().items() if form.every(name)}
+        await visit.patch(api(visit), changes)
 
     return await _step(visit, form, "content", "audience", change, given)
 

@@ -91,9 +91,7 @@ async def draft_page(
         here=here,
         step=chosen,
         following=(*STEPS, "review")[STEPS.index(chosen) + 1],
-        steps=[
-            (f"{here}?step={one}", f"{at}. {t(f'broadcast.{one}')}", None) for at, one in enumerate(STEPS, 1)
-        ],
+        steps=step_tabs(here),
         plan=plan,
         **values,
     )
@@ -104,6 +102,11 @@ async def _audience(visit: Visit, broadcast_id: UUID) -> BroadcastAudience | Non
     visit.calls.append(ApiExample("GET", f"/broadcasts/{broadcast_id}/audience", {}, None))
     seconds = LONG if visit.request.query.text("count") else SOON
     return await audience_within(visit.db, broadcast_id, visit.request.at, seconds)
+
+
+def step_tabs(here: str) -> list[tuple[str, str, None]]:
+    """Return the steps of the draft at this address, as tabs."""
+    return [(f"{here}?step={one}", f"{at}. {t(f'broadcast.{one}')}", None) for at, one in enumerate(STEPS, 1)]
 
 
 async def first_contact(visit: Visit, segment_id: str | None) -> str:

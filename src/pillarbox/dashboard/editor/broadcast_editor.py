@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from pillarbox.dashboard.broadcasts.broadcast_list import HERE
+from pillarbox.dashboard.broadcasts.draft_steps import step_tabs
 from pillarbox.dashboard.editor import editor_page
 from pillarbox.dashboard.editor.edited_thing import LARGEST_FORM, EditedThing
 from pillarbox.dashboard.frame.screens import act, screen
@@ -20,7 +21,13 @@ PAGE: Final = "editor/broadcast.html"
 def thing_of(visit: Visit) -> EditedThing:
     """Return the broadcast that the path names."""
     broadcast_id = visit.request.uuid("broadcast_id")
-    return EditedThing(f"{HERE}/{broadcast_id}/editor", f"/broadcasts/{broadcast_id}", is_template=False)
+    draft = f"{HERE}/{broadcast_id}"
+    return EditedThing(
+        path=f"{draft}/editor",
+        api=f"/broadcasts/{broadcast_id}",
+        is_template=False,
+        steps=step_tabs(draft),
+    )
 
 
 @screen(

@@ -29,11 +29,13 @@ LARGEST_FORM: Final = 3 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class EditedThing:
-    """Where a thing is edited: its screen, its path of the API, and whether it has variables and versions."""
+    """Where a thing is edited: its screen, its path of the API, and whether it has variables and versions.
+    `steps` are the tabs of the draft that it belongs to."""
 
     path: str
     api: str
     is_template: bool
+    steps: Sequence[tuple[str, str, None]] = ()
 
 
 @dataclass(frozen=True, slots=True)

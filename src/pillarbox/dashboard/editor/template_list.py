@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from pillarbox.dashboard.editor.edited_thing import MJML_START
@@ -12,7 +13,11 @@ from pillarbox.dashboard.frame.screens import act, download, screen
 from pillarbox.dashboard.frame.visit import Visit
 from pillarbox.dashboard.people.page_visits import Form
 from pillarbox.dashboard.texts import t
-from pillarbox.documents.gallery import GALLERY, GalleryTemplate
+from pillarbox.dashboard.texts.languages import ENGLISH, GERMAN, language
+from pillarbox.documents.blocks import WAY_OUT
+from pillarbox.documents.gallery import GALLERY
+from pillarbox.documents.gallery_german import GERMAN_GALLERY
+from pillarbox.documents.gallery_parts import GalleryTemplate
 from pillarbox.documents.rendering import DocumentRendering
 from pillarbox.documents.source import document_of
 from pillarbox.documents.team_theme import theme_of
@@ -23,14 +28,12 @@ from pillarbox.people.roles import Right
 
 HERE: Final = "/dashboard/templates"
 GALLERY_FRAME: Final = "/dashboard/template-gallery/html"
+GALLERIES: Final[dict[str, Mapping[str, GalleryTemplate]]] = {ENGLISH: GALLERY, GERMAN: GERMAN_GALLERY}
+"""The gallery in the languages of readers."""
 EMPTY: Final[dict[str, dict[str, Any]]] = {
     "blocks": {
         "kind": "blocks",
-        "blocks": [
-            {"type": "heading", "text": "", "level": 1},
-            {"type": "text", "text": ""},
-            {"type": "footer", "unsubscribe": "Unsubscribe"},
-        ],
+        "blocks": [{"type": "heading", "text": "", "level": 1}, {"type": "text", "text": ""}],
     },
     "markdown": {"kind": "markdown", "text": "# \n\n"},
     "mjml": {"kind": "mjml", "source": MJML_START.format(text="")},
@@ -93,7 +96,7 @@ async def create(visit: Visit, form: Form) -> Reply[Html]:
     name, chosen = form.get("name").strip(), form.get("start")
     try:
         if chosen in EMPTY:
-            document, fields = EMPTY[chosen], {}
+            document, fields = empty_document(chosen), {}
         else:
             template = _of_gallery(chosen)
             document = template.document
@@ -106,8 +109,19 @@ async def create(visit: Visit, form: Form) -> Reply[Html]:
     return visit.to(f"{HERE}/{made['id']}")
 
 
+def empty_document(kind: str) -> dict[str, Any]:
+    """Return a document to begin with, in the reader's language."""
+    document = dict(EMPTY[kind])
+    if kind in ("blocks", "markdown"):
+        document["language"] = language()
+    if kind == "blocks":
+        way_out = WAY_OUT.get(language(), "Unsubscribe")
+        document["blocks"] = [*document["blocks"], {"type": "footer", "unsubscribe": way_out}]
+    return document
+
+
 def _of_gallery(name: str) -> GalleryTemplate:
-    template = GALLERY.get(name)
+    template = GALLERIES[language()].get(name)
     if template is None:
         raise NotFound("Template")
     return template

@@ -8,13 +8,14 @@ from typing import Any, Final
 import msgspec
 
 from pillarbox.dashboard.editor.preview import PreviewLook, preview_frame
+from pillarbox.dashboard.editor.template_list import GALLERIES
 from pillarbox.dashboard.frame.screen_table import NavigationEntry
 from pillarbox.dashboard.frame.screens import act, download, screen
 from pillarbox.dashboard.frame.visit import Visit
 from pillarbox.dashboard.people.page_visits import Form
 from pillarbox.dashboard.texts import t
+from pillarbox.dashboard.texts.languages import language
 from pillarbox.documents import team_theme
-from pillarbox.documents.gallery import WELCOME
 from pillarbox.documents.rendering import DocumentRendering
 from pillarbox.documents.source import document_of
 from pillarbox.documents.theme import DEFAULT, FONTS, Theme, faults
@@ -80,9 +81,10 @@ async def theme_page(visit: Visit, typed: Mapping[str, Any], wrong: Mapping[str,
 
 async def _frame(visit: Visit, theme: Theme, *, is_dark: bool) -> Reply[Html]:
     rendering = visit.request.use(DocumentRendering)
-    mail = await rendering.render(visit.team_id, document_of(WELCOME.document), theme)
+    welcome = GALLERIES[language()]["welcome"]
+    mail = await rendering.render(visit.team_id, document_of(welcome.document), theme)
     look = PreviewLook(is_dark=is_dark)
-    return await preview_frame(visit, mail, WELCOME.subject, WELCOME.variables, look)
+    return await preview_frame(visit, mail, welcome.subject, welcome.variables, look)
 
 
 def _read(form: Form) -> tuple[dict[str, Any], Theme | None, dict[str, str]]:

@@ -206,6 +206,7 @@ TEXTS: Final[dict[str, str]] = {
     "editor.go_on": "Go on to the audience",
     "editor.is_sent": "It is sent: its content stays as it is.",
     "editor.open": "Write it in the editor",
+    "editor.look_at": "Look at it in the editor",
     "editor.open.text": "Blocks, Markdown or MJML, with the mail beside it",
     "checks.title": "Checks",
     "checks.level.ok": "Good",

@@ -21,11 +21,12 @@ TEXTS: Final[dict[str, str]] = {
     "broadcast.name": "Name",
     "broadcast.name.hint": "For your team alone. Without one the subject stands in lists.",
     "broadcast.from.hint": "An address of a verified domain, with or without a name before it.",
+    "broadcast.head": "Sender and subject",
+    "broadcast.paste": "Paste HTML or text instead of writing it",
     "broadcast.preview_text": "Preview text",
     "broadcast.preview_text.hint": "Stands behind the subject in a mailbox.",
     "broadcast.html.hint": "Placeholders such as {{{FIRST_NAME|there}}} become values of the contact; "
     "{{{PILLARBOX_UNSUBSCRIBE_URL}}} is the link to unsubscribe.",
-    "broadcast.more_fields": "Text part and replies",
     "broadcast.text.hint": "Empty: made from the HTML.",
     "broadcast.go_on": "Save and go on",
     "broadcast.save": "Save",

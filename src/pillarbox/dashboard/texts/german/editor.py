@@ -219,6 +219,7 @@ TEXTS: Final[dict[str, str]] = {
     "editor.go_on": "Weiter zu den Empfängern",
     "editor.is_sent": "Es ist versendet: Der Inhalt bleibt, wie er ist.",
     "editor.open": "Im Editor schreiben",
+    "editor.look_at": "Im Editor ansehen",
     "editor.open.text": "Blöcke, Markdown oder MJML, mit der Mail daneben",
     "checks.title": "Prüfungen",
     "checks.level.ok": "Gut",

@@ -22,11 +22,12 @@ TEXTS: Final[dict[str, str]] = {
     "broadcast.name": "Name",
     "broadcast.name.hint": "Nur für Ihr Team. Ohne Namen steht der Betreff in Listen.",
     "broadcast.from.hint": "Eine Adresse einer verifizierten Domain, mit oder ohne einen Namen davor.",
+    "broadcast.head": "Absender und Betreff",
+    "broadcast.paste": "HTML oder Text einfügen, statt zu schreiben",
     "broadcast.preview_text": "Vorschautext",
     "broadcast.preview_text.hint": "Steht im Posteingang hinter dem Betreff.",
     "broadcast.html.hint": "Platzhalter wie {{{FIRST_NAME|Hallo}}} werden zu Werten des Kontakts; "
     "{{{PILLARBOX_UNSUBSCRIBE_URL}}} ist der Link zum Abbestellen.",
-    "broadcast.more_fields": "Textteil und Antworten",
     "broadcast.text.hint": "Leer: wird aus dem HTML gemacht.",
     "broadcast.go_on": "Speichern und weiter",
     "broadcast.save": "Speichern",
