@@ -17,6 +17,7 @@ ORDER = (
     "reading",
     "find",
     "pages",
+    "editor",
     "imports",
     "suppressions",
     "contacts",

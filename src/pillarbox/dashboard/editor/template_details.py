@@ -142,7 +142,8 @@ def differences(before: list[str], after: list[str]) -> Iterator[DifferenceLine]
     """Yield the lines that differ, with some around them; long equal parts are left out."""
     matcher = SequenceMatcher(None, before[:MOST_LINES], after[:MOST_LINES], autojunk=True)
     for group in matcher.get_grouped_opcodes(NEAR):
-        yield DifferenceLine("left_out", "")
+        if group[0][1] or group[0][3]:
+            yield DifferenceLine("left_out", "")
         for tag, start, end, other_start, other_end in group:
             if tag == "equal":
                 yield from (DifferenceLine("same", line) for line in before[start:end])
@@ -154,10 +155,17 @@ def differences(before: list[str], after: list[str]) -> Iterator[DifferenceLine]
 def _lines(content: TemplateContent) -> list[str]:
     """Return a version as lines to compare: its fields, and its document or HTML."""
     document = builtins_of(of_stored(content.source, content.html, content.text))
-    lines = [f"Subject: {content.subject or ''}", f"From: {content.sender or ''}"]
+    named = {
+        "Subject": content.subject,
+        "From": content.sender,
+        "Reply-To": ", ".join(content.reply_to or ()),
+    }
+    lines = [f"{name}: {value}" for name, value in named.items() if value]
     if preheader := document.get("preheader"):
         lines.append(f"Preheader: {preheader}")
-    lines += [f"{{{{{{{one.key}}}}}}} = {one.fallback_value}" for one in content.variables]
+    for one in content.variables:
+        fallback = "" if one.fallback_value is None else f" = {one.fallback_value}"
+        lines.append(f"{{{{{{{one.key}}}}}}}{fallback}")
     if document["kind"] == "blocks":
         lines += [line for block in document["blocks"] for line in _block_lines(block, "")]
     else:
