@@ -97,7 +97,9 @@ async def opened(browser: Browser, server: Server, token: str, document: Mapping
     made = call(server, "POST", "/templates", {"name": "Tides", "html": "<p>x</p>"})
     call(server, "PUT", f"/templates/{made['id']}/document", {"document": document, "subject": "Tides"})
     context = await browser.new_context(viewport={"width": 1280, "height": 900})
-    await context.add_cookies([{"name": SESSION, "value": token, "url": server.url}])
+    await context.add_cookies(
+        [{"name": SESSION, "value": token, "url": server.url.replace("http:", "https:"), "secure": True}]
+    )
     page = await context.new_page()
     await page.goto(f"{server.url}/dashboard/templates/{made['id']}")
     return page

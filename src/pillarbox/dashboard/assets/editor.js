@@ -196,8 +196,12 @@
   // The preview: a form posts into a new frame, which takes the place of the old one when it is there.
   const box = editor.querySelector("[data-preview]");
   const values = () => Object.fromEntries(new FormData(look));
-  let number = 0;
+  // One is on its way at a time, so that none waits behind older ones; the next begins with what is written then.
+  let number = 0, began = 0, isStale = false;
   const preview = () => {
+    isStale = began > 0 && Date.now() - began < 3000;
+    if (isStale) return;
+    began = Date.now();
     number += 1;
     const mine = number, name = `preview-${number}`;
     const frame = document.createElement("iframe");
@@ -216,9 +220,11 @@
     document.body.append(form);
     frame.addEventListener("load", () => {
       if (mine !== number) { frame.remove(); return; }
+      began = 0;
       for (const old of box.querySelectorAll("iframe")) if (old !== frame) old.remove();
       frame.classList.remove("is-waiting");
       box.dataset.shown = String(Date.now());
+      if (isStale) preview();
     });
     HTMLFormElement.prototype.submit.call(form);
     form.remove();
@@ -232,7 +238,7 @@
 
   const later = () => {
     clearTimeout(previewTimer);
-    previewTimer = setTimeout(preview, 120);
+    previewTimer = setTimeout(preview, 20);
     again(2500);
   };
   const changed = (isTyping) => { if (remember(isTyping)) later(); };
