@@ -56,7 +56,7 @@ async def test_a_draft_goes_through_its_steps_and_is_sent(here: World) -> None:
     assert "3 contacts get it" in text_of(shown)
 
     assert (await ada.send(here_is, f"{here_is}/content", **content)).status_code == 303
-    stale = await ada.send(here_is, f"{here_is}/content", **content | {"text": "Ebb"}, revision="0" * 32)
+    stale = await ada.send(here_is, f"{here_is}/content", **content | {"name": "Ebb"}, revision="0" * 32)
     assert (stale.status_code, "Somebody else" in stale.text, "Ebb" in stale.text) == (409, True, True)
     copy = await ada.send(here_is, f"{here_is}/copy", contact=crew, send_to="ada@quay.example")
     assert copy.status_code == 303, text_of(copy)
