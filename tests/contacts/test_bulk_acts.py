@@ -52,6 +52,21 @@ async def done(team: Team, **body: Any) -> Json:
     return dict((await team.get(f"/contacts/bulk-acts/{answer.json()['id']}")).json())
 
 
+async def test_an_act_may_join_long_conditions_with_those_of_a_segment(team: Team) -> None:
+    """Each of them is within the bounds, both together are not."""
+    await some_contacts(team, 2)
+    many = [{**ADA, "operator": "neq", "value": f"Ada {number}"} for number in range(18)]
+    deep: Json = {"type": "and", "rules": many}
+    for _ in range(2):
+        deep = {"type": "not", "rule": deep}
+    body = {"name": "Nobody called so", "conditions": {"type": "and", "rules": [deep]}}
+    segment = (await team.post("/segments", body)).json()["id"]
+    shown = await done(
+        team, action="unsubscribe", in_segment=segment, conditions={"type": "and", "rules": many}
+    )
+    assert (shown["status"], shown["total"], shown["done"]) == ("completed", 2, 2)
+
+
 async def emails(team: Team, query: str) -> list[str]:
     answer = await team.get(f"/contacts?{query}")
     assert answer.status_code == 200, answer.text

@@ -21,8 +21,10 @@ from kit.world import Team, World
 from pillarbox.application import SLICES
 from pillarbox.contacts.imports.uploads import ImportUploads
 from pillarbox.kernel.personal_data import ERASED_ADDRESS, DataSubject
+from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.mail.smtp.intake import ReceivedText
 from pillarbox.personal_data import erasing
+from pillarbox.personal_data.queries import ErasureRow
 from pillarbox.receiving.arrival import AcceptedRecipient, Arrival
 from pillarbox.receiving.receive import MessageReceiver
 
@@ -502,6 +504,27 @@ async def test_an_erasure_that_is_interrupted_goes_on(here: World, monkeypatch: 
     assert counted == 12
     again = await erase(team)
     assert (again["id"], again["status"]) == (done["id"], "completed")
+
+
+async def test_an_erasure_that_is_asked_for_again_while_it_ends_begins_anew(
+    here: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    team = await here.team("Harbor")
+    ended: list[UUID] = []
+    by_id = erasing.queries.by_id
+
+    async def asked_again(db: TeamDb, erasure_id: UUID) -> ErasureRow | None:
+        row = await by_id(db, erasure_id)
+        if row is not None and row.completed_at is not None and not ended:
+            ended.append(erasure_id)
+            await team.http.post(f"/personal-data/{KIM}/erase")
+        return row
+
+    monkeypatch.setattr(erasing.queries, "by_id", asked_again)
+    done = await erase(team)
+    assert ended
+    assert done["status"] == "completed"
+    assert await faults_of(here) == []
 
 
 async def test_an_erasure_without_its_job_is_a_gap(here: World) -> None:

@@ -126,6 +126,8 @@ class Erasures:
                 row = await queries.by_id(held, erasure_id)
                 if row is not None and not row.waiting:
                     await queries.end(held, erasure_id, now)
+                    # With it, so that who asks for the erasure again from now on begins a job of their own.
+                    await job_queries.remove(held, erasure_id)
             await faults.point("personal_data.step_written")
         await self._forget(rows.blobs)
         await asyncio.sleep(time.monotonic() - started)

@@ -85,8 +85,9 @@ def condition_in(given: str, path: Path) -> Condition:
 
 
 def stored_condition(given: str) -> Condition:
-    """Return a condition that was checked when it was stored."""
-    return condition_in(given, "conditions")
+    """Return a condition that was checked when it was stored. One that was joined with that of a segment may
+    be deeper by one, and twice as long as one that is given."""
+    return _condition(msgspec.json.decode(given), "conditions", 0)
 
 
 def _condition(value: object, path: Path, depth: int) -> Condition:

@@ -10,6 +10,7 @@ TEXTS: Final[dict[str, str]] = {
     "person.lead": "What the team holds about one address, as a file, and its erasure. The address need "
     "not be a contact's.",
     "person.address": "Address",
+    "person.look_up": "Look up",
     "person.no_address": "Enter a whole address, such as kim@quay.example.",
     "person.file": "Personal data of an address",
     "person.save": "Save all that is held",

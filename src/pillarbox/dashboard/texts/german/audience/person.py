@@ -10,6 +10,7 @@ TEXTS: Final[dict[str, str]] = {
     "person.lead": "Was das Team zu einer Adresse gespeichert hat, als Datei, und die Löschung. Die "
     "Adresse muss nicht die eines Kontakts sein.",
     "person.address": "Adresse",
+    "person.look_up": "Nachsehen",
     "person.no_address": "Geben Sie eine vollständige Adresse ein, etwa kim@quay.example.",
     "person.file": "Personenbezogene Daten zu einer Adresse",
     "person.save": "Alle Daten speichern",
