@@ -11,6 +11,7 @@ from html import unescape
 from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
+from xml.etree import ElementTree
 
 import httpx
 import pytest
@@ -28,6 +29,7 @@ from pillarbox.people.roles import TeamRole
 LIST = "/dashboard/automations"
 DRAFT = re.compile(r'name="draft" value="([^"]*)"')
 BASE = re.compile(r'name="base" value="([^"]*)"')
+IMAGE = re.compile(r'class="graph-image" src="([^"]*)"')
 OPEN = re.compile(r'name="open" value="([^"]*)"')
 TWO_WAYS = {
     "steps": [
@@ -394,8 +396,31 @@ async def test_the_largest_graph_is_drawn_within_bounds(harbor: Harbor) -> None:
     links += [connection(names[place], names[place + 60]) for place in range(89)]
     links += [connection(names[place], names[place + 90]) for place in range(59)]
     automation = await an_automation(harbor.team, {"steps": steps, "connections": links})
-    await sleeping_runs(harbor.team, automation, 3)
-    for path in ("", "/edit", "/versions", "/simulate"):
-        page = await harbor.ada.get(f"{LIST}/{automation}{path}")
+    [run, *_] = await sleeping_runs(harbor.team, automation, 3)
+    here = f"{LIST}/{automation}"
+    for path in ("", "?from=100", "/edit", "/edit?step=70", "/versions", "/simulate", f"/runs/{run}"):
+        page = await harbor.ada.get(f"{here}{path}")
         assert page.status_code == 200
-        assert len(page.content) < 200_000, path
+        assert len(page.content) < 60_000, (path, len(page.content))
+    assert "s99" in text_of(await harbor.ada.get(f"{here}?from=100"))
+    simulated = await harbor.ada.post(f"{here}/simulate", contact="ben@quay.example", payload="{}")
+    assert len(simulated.content) < 60_000
+    for page in (await harbor.ada.get(here), simulated, await harbor.ada.get(f"{here}/runs/{run}")):
+        picture = await harbor.ada.get(first(IMAGE, page))
+        assert picture.headers["content-type"] == "image/svg+xml"
+        assert "private" in picture.headers["cache-control"]
+        root = ElementTree.fromstring(picture.text)
+        assert len(root.findall("{http://www.w3.org/2000/svg}a")) == 150
+        assert ("is-completed" in picture.text) == (page is simulated)
+    other = await harbor.ada.get(first(IMAGE, simulated).replace("states=3", "states=9"))
+    assert "is-completed" not in other.text
+    edited = await harbor.ada.get(f"{here}/edit?step=70")
+    assert edited.text.count("edit-") < 90
+    opened = await harbor.press(
+        f"{here}/edit", edited, "open_other", name="x", key="s69", duration="1 h", other="149"
+    )
+    assert 'value="s148"' in opened.text
+    ben = await logged_in(
+        harbor.team.world, await a_person(await harbor.team.world.team("Quay"), "b@quay.example")
+    )
+    assert (await ben.get(first(IMAGE, simulated))).status_code == 404

@@ -13,13 +13,21 @@ from pillarbox.automations.overview.views import AutomationView, GraphOutline
 from pillarbox.automations.runs.reading import STATUSES
 from pillarbox.automations.wire import ChangedAutomation
 from pillarbox.dashboard.automations.automation_list import HERE
-from pillarbox.dashboard.automations.graph_svg import DrawnLine, DrawnStep, drawn
+from pillarbox.dashboard.automations.graph_picture import (
+    picture_file,
+    picture_on,
+    policy,
+    states_of,
+    taken_of,
+    with_state,
+)
+from pillarbox.dashboard.automations.graph_svg import DrawnLine, DrawnStep
 from pillarbox.dashboard.automations.step_words import detail_of
 from pillarbox.dashboard.frame.code_samples import ApiExample
 from pillarbox.dashboard.frame.paging import list_page
 from pillarbox.dashboard.frame.screens import act, download, screen
 from pillarbox.dashboard.frame.visit import Visit
-from pillarbox.dashboard.people.page_visits import Form
+from pillarbox.dashboard.people.page_visits import HEADERS, Form
 from pillarbox.dashboard.texts import t
 from pillarbox.dashboard.texts.number_format import number
 from pillarbox.kernel.http.request import Html, Reply
@@ -29,11 +37,15 @@ from pillarbox.kernel.wire.uuids import well_formed
 from pillarbox.people.audit import Act
 
 ONE: Final = f"{HERE}/{{automation_id}}"
+ROWS: Final = 50
+"""Steps that a page lists."""
+
+PICTURE_KEPT: Final = "private, max-age=3600"
 SEGMENTS_NAMED: Final = 20
 """So many segments of a graph are shown by their names."""
 
 
-@screen(ONE, title="automation.title", query={"done": str})
+@screen(ONE, title="automation.title", query={"from": int, "done": str})
 async def show(visit: Visit) -> Reply[Html]:
     return await automation_page(visit)
 
@@ -66,6 +78,32 @@ async def runs(visit: Visit) -> Reply[Html]:
         only=status or "",
         statuses=STATUSES,
     )
+
+
+@download(
+    f"{ONE}/picture",
+    title="automation.graph",
+    query={"version": int, "states": str, "taken": str, "seen": str},
+)
+async def show_picture(visit: Visit) -> Reply[Html]:
+    """Show the graph of a version as an image: with the states of a run, or with figures where `seen` is
+    given."""
+    automation_id, query = visit.request.uuid("automation_id"), visit.request.query
+    heading = await views.heading_of(visit.db, automation_id)
+    version = await views.version_of(visit.db, automation_id, version_number(query.text("version") or ""))
+    graph = await views.outlined(version.steps, version.connections)
+    counts: Mapping[int, StepCount] = {}
+    if query.text("seen"):
+        most_counted = views.runs_counted(len(graph.steps))
+        counts = await views.step_counts(visit.db, automation_id, version.version, most_counted)
+    steps = _drawn_steps(graph, await details_of(visit, graph), counts)
+    if states := states_of(query.text("states") or "", len(steps)):
+        steps = [with_state(step, state) for step, state in zip(steps, states, strict=True)]
+    taken = taken_of(query.text("taken") or "", len(graph.connections))
+    lines = [DrawnLine(*line, is_taken) for line, is_taken in zip(graph.connections, taken, strict=True)]
+    body = await picture_file(t("automation.graph_of", name=heading.name), steps, lines)
+    headers = {"content-security-policy": policy(), "cache-control": PICTURE_KEPT}
+    return Reply(body, 200, {**HEADERS, **headers}, "image/svg+xml")
 
 
 @download(f"{ONE}/json", title="automation.json", query={"version": int})
@@ -139,6 +177,7 @@ async def automation_page(visit: Visit, *, status: int = 200, problem: str | Non
     counts = await views.step_counts(visit.db, automation_id, view.version, most_counted)
     totals = (await views.run_counts(visit.db, [automation_id], views.MOST_OF_ONE))[automation_id]
     details = await details_of(visit, view.graph)
+    start = start_of(visit, len(details))
     counted = next(iter(counts.values()), None)
     return await visit.draw(
         "automations/one.html",
@@ -148,8 +187,18 @@ async def automation_page(visit: Visit, *, status: int = 200, problem: str | Non
         automation=view,
         edition=edition_of(view.name, view.status, view.version),
         here=here_of(visit),
-        picture=_picture(view, details, counts),
-        steps=_rows(view, details, counts),
+        picture=await picture_on(
+            here_of(visit),
+            view.version,
+            t("automation.graph_of", name=view.name),
+            _drawn_steps(view.graph, details, counts),
+            [DrawnLine(*connection) for connection in view.graph.connections],
+            seen=digest,
+        ),
+        steps=_rows(view, details, counts)[start : start + ROWS],
+        start=start,
+        pages=pages_of(len(details)),
+        rows=ROWS,
         totals=totals,
         limit=views.MOST_OF_ONE,
         counted=counted,
@@ -182,10 +231,24 @@ async def segment_names(visit: Visit, ids: Sequence[str]) -> Mapping[str, str]:
     return names
 
 
-def _picture(view: AutomationView, details: Sequence[str], counts: Mapping[int, StepCount]) -> Any:
-    ends = ended_at(view.graph, counts)
+def pages_of(count: int) -> list[tuple[int, int]]:
+    """Return the first and the last place of each page of a list of steps, where it has several."""
+    return [(one, min(one + ROWS, count)) for one in range(0, count, ROWS)] if count > ROWS else []
+
+
+def start_of(visit: Visit, count: int) -> int:
+    """Return the first place of the page of steps that the address names."""
+    asked = visit.request.query.text("from") or ""
+    start = int(asked) if asked.isdecimal() and len(asked) < 4 else 0
+    return start // ROWS * ROWS if start < count else 0
+
+
+def _drawn_steps(
+    graph: GraphOutline, details: Sequence[str], counts: Mapping[int, StepCount]
+) -> list[DrawnStep]:
+    ends = ended_at(graph, counts)
     figures = [figures_of(counts.get(place), ends.get(place, 0)) for place in range(len(details))]
-    steps = [
+    return [
         DrawnStep(
             kind=step.type,
             key=step.key,
@@ -195,10 +258,8 @@ def _picture(view: AutomationView, details: Sequence[str], counts: Mapping[int, 
             href=f"#step-{position}",
             title=f"{t('automation.type.' + step.type)}: {step.key}. {figures[position]}",
         )
-        for position, step in enumerate(view.graph.steps)
+        for position, step in enumerate(graph.steps)
     ]
-    lines = [DrawnLine(*connection) for connection in view.graph.connections]
-    return drawn(t("automation.graph_of", name=view.name), steps, lines)
 
 
 def ended_at(graph: GraphOutline, counts: Mapping[int, StepCount]) -> Mapping[int, int]:

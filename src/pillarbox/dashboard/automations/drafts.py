@@ -152,6 +152,22 @@ class GraphDraft:
                     waiting.append(one["to"])
         return [step["key"] for step in self.steps if step["key"] not in reached]
 
+    def nearest(self, place: int, count: int) -> list[int]:
+        """Return the places of so many steps that the fewest connections lead to from this one, in order;
+        steps that none leads to come last."""
+        positions = {step["key"]: position for position, step in enumerate(self.steps)}
+        near: dict[int, list[int]] = {}
+        for one in self.connections:
+            source, target = positions.get(one["from"]), positions.get(one["to"])
+            if source is not None and target is not None:
+                near.setdefault(source, []).append(target)
+                near.setdefault(target, []).append(source)
+        reached = [place] if self.steps else []
+        for position in reached:
+            reached += [one for one in dict.fromkeys(near.get(position, ())) if one not in reached]
+        others = [position for position in range(len(self.steps)) if position not in reached]
+        return sorted([*reached, *others][:count])
+
     def _free_key(self, kind: str) -> str:
         used, stem = {step["key"] for step in self.steps}, KEYS[kind]
         return next(

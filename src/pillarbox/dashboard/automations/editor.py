@@ -28,6 +28,7 @@ from pillarbox.dashboard.automations.drafts import (
     outcomes_of,
     unpacked,
 )
+from pillarbox.dashboard.automations.graph_picture import MOST_INLINE
 from pillarbox.dashboard.automations.graph_svg import DrawnLine, DrawnStep, drawn
 from pillarbox.dashboard.automations.step_fields import FieldError, config_of, fields_of, typed_fields
 from pillarbox.dashboard.automations.step_words import OPERATORS, words_of
@@ -197,7 +198,9 @@ def _press(state: EditorState, form: Form) -> None:
     verb, *rest = form.get("do").split(":")
     draft, place = state.draft, _place(rest[0], state.draft) if rest else None
     outcome = rest[1] if len(rest) > 1 else "default"
-    if verb == "trigger":
+    if verb == "open_other":
+        state.open = _place(form.get("other"), draft)
+    elif verb == "trigger":
         state.open = draft.add("trigger")
     elif verb == "close":
         state.open = None
@@ -244,6 +247,7 @@ async def editor_page(visit: Visit, state: EditorState) -> Reply[Html]:
     )
     details = [words_of(step["type"], step["config"], names)[:200] for step in draft.steps]
     unreached = draft.unreached()
+    places = draft.nearest(state.open or 0, MOST_INLINE)
     return await visit.draw(
         "automations/edit.html",
         status=state.status,
@@ -253,7 +257,8 @@ async def editor_page(visit: Visit, state: EditorState) -> Reply[Html]:
         action=NEW_PATH if heading is None else f"{here_of(visit)}/edit",
         draft=draft,
         packed=draft.packed(),
-        picture=_picture(state, details, unreached),
+        picture=_picture(state, places, details, unreached),
+        places=places,
         details=details,
         open=state.open,
         opened=opened,
@@ -270,8 +275,9 @@ async def editor_page(visit: Visit, state: EditorState) -> Reply[Html]:
     )
 
 
-def _picture(state: EditorState, details: list[str], unreached: list[str]) -> Any:
-    positions = {step["key"]: place for place, step in reversed(list(enumerate(state.draft.steps)))}
+def _picture(state: EditorState, places: list[int], details: list[str], unreached: list[str]) -> Any:
+    shown = [(place, state.draft.steps[place]) for place in places]
+    positions = {step["key"]: position for position, (_, step) in reversed(list(enumerate(shown)))}
     steps = [
         DrawnStep(
             kind=step["type"],
@@ -282,7 +288,7 @@ def _picture(state: EditorState, details: list[str], unreached: list[str]) -> An
             href=f"#edit-{place}",
             title=f"{t('automation.edit_step', step=step['key'])}. {t('automation.type.' + step['type'])}",
         )
-        for place, step in enumerate(state.draft.steps)
+        for place, step in shown
     ]
     lines = [
         DrawnLine(positions[one["from"]], positions[one["to"]], one["type"])

@@ -6,14 +6,23 @@ from collections.abc import Mapping
 from typing import Any, Final
 from uuid import UUID
 
+from markupsafe import Markup
+
 from pillarbox.automations.overview import views
-from pillarbox.automations.overview.outline_queries import StepWait
+from pillarbox.automations.overview.outline_queries import RunDetail, StepWait
 from pillarbox.automations.overview.views import GraphOutline
-from pillarbox.dashboard.automations.automation_page import ONE, details_of, here_of
-from pillarbox.dashboard.automations.graph_svg import DrawnLine, DrawnStep, drawn
+from pillarbox.dashboard.automations.automation_page import (
+    ONE,
+    ROWS,
+    details_of,
+    here_of,
+    pages_of,
+    start_of,
+)
+from pillarbox.dashboard.automations.graph_picture import picture_on, with_state
+from pillarbox.dashboard.automations.graph_svg import DrawnLine, DrawnStep
 from pillarbox.dashboard.frame.json_text import indented_text
 from pillarbox.dashboard.frame.screens import screen
-from pillarbox.dashboard.frame.tones import tone_of
 from pillarbox.dashboard.frame.visit import Visit
 from pillarbox.dashboard.texts import t
 from pillarbox.kernel.http.request import Html, Reply
@@ -23,7 +32,7 @@ PASSED: Final = ("completed", "skipped")
 PAYLOAD_SHOWN: Final = 20_000
 
 
-@screen(f"{ONE}/runs/{{run_id}}", title="run.title")
+@screen(f"{ONE}/runs/{{run_id}}", title="run.title", query={"from": int})
 async def show(visit: Visit) -> Reply[Html]:
     automation_id, run_id = visit.request.uuid("automation_id"), visit.request.uuid("run_id")
     digest = await views.digest_of_run(visit.db, run_id)
@@ -44,6 +53,7 @@ async def show(visit: Visit) -> Reply[Html]:
         for step in run["steps"]
     ]
     reached = [row for row in rows if row["status"] != "pending" and row["started_at"] is not None]
+    start = start_of(visit, len(reached))
     return await visit.draw(
         "automations/run.html",
         digest=digest,
@@ -53,8 +63,10 @@ async def show(visit: Visit) -> Reply[Html]:
         detail=detail,
         payload=indented_text(detail.payload)[:PAYLOAD_SHOWN],
         why=reason_of(run, rows, waits),
-        picture=picture_of(graph, words, {row["position"]: row for row in rows}, run["id"]),
-        reached=sorted(reached, key=lambda row: (row["started_at"], row["position"])),
+        picture=await picture_of(visit, graph, words, rows, detail),
+        reached=sorted(reached, key=lambda row: (row["started_at"], row["position"]))[start : start + ROWS],
+        start=start,
+        pages=pages_of(len(reached)),
         others=[row for row in rows if row not in reached],
         is_newest=detail.version == heading.version,
     )
@@ -85,30 +97,37 @@ def _wait_of(row: Mapping[str, Any], wait: StepWait) -> tuple[str, Mapping[str, 
     return ("run.why.delay" if wait.waiting else "run.why.due"), values, iso_style(wait.due_at)
 
 
-def picture_of(
-    graph: GraphOutline, words: list[str], rows: Mapping[int, Mapping[str, Any]], run_id: str
-) -> Any:
+async def picture_of(
+    visit: Visit,
+    graph: GraphOutline,
+    words: list[str],
+    in_order: list[dict[str, Any]],
+    detail: RunDetail,
+) -> Markup:
     """Return the graph with the states of a run's steps, and the lines that it took."""
-    steps = []
-    for position, step in enumerate(graph.steps):
-        status = rows[position]["status"]
-        text = t(f"state.{status}")
-        steps.append(
+    rows = {row["position"]: row for row in in_order}
+    states = [str(rows[position]["status"]) for position in range(len(graph.steps))]
+    steps = [
+        with_state(
             DrawnStep(
                 kind=step.type,
                 key=step.key,
                 detail=words[position],
-                figures=text,
-                tone=f"{'quiet' if status == 'pending' else tone_of(status)} is-{status}",
+                figures="",
+                tone="quiet",
                 href=f"#step-{position}",
-                title=f"{t('automation.type.' + step.type)}: {step.key}. {text}",
-            )
+                title=f"{t('automation.type.' + step.type)}: {step.key}. {t('state.' + states[position])}",
+            ),
+            states[position],
         )
+        for position, step in enumerate(graph.steps)
+    ]
     lines = [
         DrawnLine(source, target, outcome, _is_taken(rows[source], rows[target], outcome))
         for source, target, outcome in graph.connections
     ]
-    return drawn(t("run.graph_of", id=run_id), steps, lines)
+    label = t("run.graph_of", id=str(detail.id))
+    return await picture_on(here_of(visit), detail.version, label, steps, lines, states=states)
 
 
 def _is_taken(source: Mapping[str, Any], target: Mapping[str, Any], outcome: str) -> bool:

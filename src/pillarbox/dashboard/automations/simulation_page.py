@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final
 
+from markupsafe import Markup
+
 from pillarbox.automations.changes import found
 from pillarbox.automations.graphs.durations import duration
 from pillarbox.automations.graphs.graph import Graph, Trigger
@@ -14,10 +16,10 @@ from pillarbox.automations.simulation import simulating
 from pillarbox.automations.simulation.run import SimulatedEvent, SimulatedRun, SimulationStep
 from pillarbox.dashboard.automations.automation_list import HERE
 from pillarbox.dashboard.automations.automation_page import ONE, details_of, here_of
-from pillarbox.dashboard.automations.graph_svg import DrawnLine, DrawnStep, drawn
+from pillarbox.dashboard.automations.graph_picture import picture_on, with_state
+from pillarbox.dashboard.automations.graph_svg import DrawnLine, DrawnStep
 from pillarbox.dashboard.frame.json_text import parsed_here
 from pillarbox.dashboard.frame.screens import act, screen
-from pillarbox.dashboard.frame.tones import tone_of
 from pillarbox.dashboard.frame.visit import Visit
 from pillarbox.dashboard.pages import screen_text, size
 from pillarbox.dashboard.people.page_visits import Form
@@ -36,6 +38,13 @@ LARGEST: Final = 512 * 1024
 LARGEST_FORM: Final = 400 * 1024
 MOST_EVENTS: Final = 20
 LONGEST_BODY: Final = 4000
+SHORT_BODY: Final = 200
+BODIES: Final = 10_000
+"""Characters of a mail that are shown, and of all mails before further ones are shown in short."""
+
+LOGGED: Final = 80
+"""Entries of the log on a page."""
+
 EXAMPLE: Final = '2 days: order.paid {"amount": 5}'
 FIELDS: Final = ("contact", "trigger", "payload", "then")
 
@@ -59,7 +68,9 @@ async def simulate(visit: Visit, form: Form) -> Reply[Html]:
         run = await _run(visit, await automation.graph(), given)
     except Problem as problem:
         return await simulation_page(visit, given, status=problem.status, problem=problem.message)
-    return await simulation_page(visit, given, run=run)
+    start = form.get("from")
+    is_number = start.isdecimal() and len(start) < 4
+    return await simulation_page(visit, given, run=run, start=int(start) if is_number else 0)
 
 
 async def _run(visit: Visit, graph: Graph, given: Mapping[str, str]) -> SimulatedRun:
@@ -106,6 +117,7 @@ async def simulation_page(
     given: Mapping[str, str],
     *,
     run: SimulatedRun | None = None,
+    start: int = 0,
     status: int = 200,
     problem: str | None = None,
 ) -> Reply[Html]:
@@ -122,9 +134,10 @@ async def simulation_page(
         example=EXAMPLE,
         triggers=[step.key for step in view.graph.steps if step.type == "trigger"],
         awaited=_awaited(view),
-        picture=_picture(view, details, run),
+        picture=await _picture(view, details, run, here_of(visit)),
         run=run,
-        log=[] if run is None else [_entry(run, entry) for entry in run.happened],
+        log=[] if run is None else _log(run, start),
+        further=start + LOGGED if run is not None and len(run.happened) > start + LOGGED else None,
         ended_after=None if run is None or run.ended_at is None else span_words(run.ended_at - run.event.at),
     )
 
@@ -139,7 +152,9 @@ def _awaited(view: views.AutomationView) -> list[str]:
     return list(dict.fromkeys(names))[:10]
 
 
-def _picture(view: views.AutomationView, details: Sequence[str], run: SimulatedRun | None) -> Any:
+async def _picture(
+    view: views.AutomationView, details: Sequence[str], run: SimulatedRun | None, here: str
+) -> Markup:
     statuses = run.statuses() if run is not None else None
     steps = []
     for position, step in enumerate(view.graph.steps):
@@ -150,8 +165,8 @@ def _picture(view: views.AutomationView, details: Sequence[str], run: SimulatedR
                 kind=step.type,
                 key=step.key,
                 detail=details[position],
-                figures=words,
-                tone=f"{'quiet' if state == 'pending' else tone_of(state)} is-{state}" if state else "quiet",
+                figures="",
+                tone="quiet",
                 href="#log" if run is not None else "#contact",
                 title=f"{t('automation.type.' + step.type)}: {step.key}. {words}",
             )
@@ -160,7 +175,10 @@ def _picture(view: views.AutomationView, details: Sequence[str], run: SimulatedR
         DrawnLine(source, target, outcome, run is not None and _is_taken(run, source, target, outcome))
         for source, target, outcome in view.graph.connections
     ]
-    return drawn(t("automation.graph_of", name=view.name), steps, lines)
+    if statuses is not None:
+        steps = [with_state(step, state) for step, state in zip(steps, statuses, strict=True)]
+    label = t("automation.graph_of", name=view.name)
+    return await picture_on(here, view.version, label, steps, lines, states=statuses or ())
 
 
 def _is_taken(run: SimulatedRun, source: int, target: int, outcome: str) -> bool:
@@ -175,11 +193,20 @@ def _is_taken(run: SimulatedRun, source: int, target: int, outcome: str) -> bool
     return outcome == "default"
 
 
-def _entry(run: SimulatedRun, entry: SimulationStep) -> dict[str, Any]:
+def _log(run: SimulatedRun, start: int) -> list[dict[str, Any]]:
+    """Return a part of the log as the page shows it: the first mails whole, further ones in short."""
+    entries, shown = [], 0
+    for step in run.happened[start : start + LOGGED]:
+        entries.append(_entry(run, step, LONGEST_BODY if shown < BODIES else SHORT_BODY))
+        shown += len(entries[-1]["body"] or "")
+    return entries
+
+
+def _entry(run: SimulatedRun, entry: SimulationStep, longest: int) -> dict[str, Any]:
     """Return one entry of the log as the page shows it."""
     step = None if entry.position is None else run.graph.steps[entry.position]
     mail, error = entry.mail, entry.error
-    body = None if mail is None else screen_text(mail.text or mail.html, LONGEST_BODY)[0]
+    body = None if mail is None else screen_text(mail.text or mail.html, longest)[0]
     output = entry.output or {}
     words = "result" if "result" in output else None
     return {

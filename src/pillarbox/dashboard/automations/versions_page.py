@@ -10,7 +10,8 @@ from pillarbox.dashboard.automations.automation_list import HERE
 from pillarbox.dashboard.automations.automation_page import ONE, details_of, here_of, version_number
 from pillarbox.dashboard.automations.drafts import DraftError, draft_of
 from pillarbox.dashboard.automations.editor import EditorState, editor_page
-from pillarbox.dashboard.automations.graph_svg import DrawnLine, DrawnStep, drawn
+from pillarbox.dashboard.automations.graph_picture import picture_on
+from pillarbox.dashboard.automations.graph_svg import DrawnLine, DrawnStep
 from pillarbox.dashboard.frame.screens import act, screen
 from pillarbox.dashboard.frame.visit import Visit
 from pillarbox.dashboard.people.page_visits import Form
@@ -75,7 +76,9 @@ async def versions_page(visit: Visit, problem: str | None = None) -> Reply[Html]
         here=here_of(visit),
         versions=await views.versions_of(visit.db, automation_id),
         version=version,
-        picture=drawn(t("automation.graph_of", name=heading.name), steps, lines),
+        picture=await picture_on(
+            here_of(visit), version.version, t("automation.graph_of", name=heading.name), steps, lines
+        ),
         steps=[
             {"key": step.key, "type": step.type, "detail": details[place]}
             for place, step in enumerate(graph.steps)

@@ -18,7 +18,8 @@ KEPT: Final = "public, max-age=31536000, immutable"
 
 
 @cache
-def _content(name: str) -> bytes:
+def content_of(name: str) -> bytes:
+    """Return a file of the screens."""
     return resources.files("pillarbox.dashboard").joinpath("assets", name).read_bytes()
 
 
@@ -26,7 +27,7 @@ def _content(name: str) -> bytes:
 def address(name: str) -> str:
     """Return the path of a file of the screens, with the hash of its content."""
     stem, _, kind = name.rpartition(".")
-    return f"/assets/{stem}.{sha256(_content(name)).hexdigest()[:12]}.{kind}"
+    return f"/assets/{stem}.{sha256(content_of(name)).hexdigest()[:12]}.{kind}"
 
 
 @route(
@@ -41,4 +42,4 @@ async def show(request: Request) -> Reply[OctetsAnswer]:
     if found is None:
         raise NotFound("Asset")
     headers = {**HEADERS, "cache-control": KEPT}
-    return Reply(_content(found), headers=headers, media=MEDIA[found.rpartition(".")[2]])
+    return Reply(content_of(found), headers=headers, media=MEDIA[found.rpartition(".")[2]])

@@ -20,6 +20,10 @@ TEXTS: Final[dict[str, str]] = {
     "automation.title": "Automation",
     "automation.graph": "Graph",
     "automation.graph_of": "Graph von {name}",
+    "automation.picture_says": "{label}. Die Liste der Schritte darunter sagt dasselbe.",
+    "automation.part_drawn": "Der Graph hat {count} Schritte. Gezeichnet sind die, die dem offenen am "
+    "nächsten sind.",
+    "automation.another_step": "Ein anderer Schritt",
     "automation.runs": "Läufe",
     "automation.steps": "Schritte",
     "automation.step": "Schritt",
@@ -249,6 +253,7 @@ TEXTS: Final[dict[str, str]] = {
     "simulation.too_many": "Nehmen Sie höchstens {count} spätere Ereignisse.",
     "simulation.too_large": "Der Graph hat {size}. Simulieren Sie ihn mit: pillarbox automations "
     "simulate {id}",
+    "simulation.further": "Was dann geschah",
     "simulation.event.received": "Ereignis kam",
     "simulation.event.not_awaited": "niemand wartete darauf",
     "simulation.event.too_late": "nach dem Ende",
