@@ -13,7 +13,7 @@ from pillarbox.automations.overview.views import AutomationView, GraphOutline
 from pillarbox.automations.runs.reading import STATUSES
 from pillarbox.automations.wire import ChangedAutomation
 from pillarbox.dashboard.automations.automation_list import HERE
-from pillarbox.dashboard.automations.graph_picture import (
+from pillarbox.dashboard.automations.graph_image import (
     picture_file,
     picture_on,
     policy,

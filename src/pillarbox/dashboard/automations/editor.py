@@ -28,7 +28,7 @@ from pillarbox.dashboard.automations.drafts import (
     outcomes_of,
     unpacked,
 )
-from pillarbox.dashboard.automations.graph_picture import MOST_INLINE
+from pillarbox.dashboard.automations.graph_image import MOST_INLINE
 from pillarbox.dashboard.automations.graph_svg import DrawnLine, DrawnStep, drawn
 from pillarbox.dashboard.automations.step_fields import FieldError, config_of, fields_of, typed_fields
 from pillarbox.dashboard.automations.step_words import OPERATORS, words_of

@@ -19,7 +19,7 @@ from pillarbox.dashboard.automations.automation_page import (
     pages_of,
     start_of,
 )
-from pillarbox.dashboard.automations.graph_picture import picture_on, with_state
+from pillarbox.dashboard.automations.graph_image import picture_on, with_state
 from pillarbox.dashboard.automations.graph_svg import DrawnLine, DrawnStep
 from pillarbox.dashboard.frame.json_text import indented_text
 from pillarbox.dashboard.frame.screens import screen

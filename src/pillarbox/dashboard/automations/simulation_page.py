@@ -16,7 +16,7 @@ from pillarbox.automations.simulation import simulating
 from pillarbox.automations.simulation.run import SimulatedEvent, SimulatedRun, SimulationStep
 from pillarbox.dashboard.automations.automation_list import HERE
 from pillarbox.dashboard.automations.automation_page import ONE, details_of, here_of
-from pillarbox.dashboard.automations.graph_picture import picture_on, with_state
+from pillarbox.dashboard.automations.graph_image import picture_on, with_state
 from pillarbox.dashboard.automations.graph_svg import DrawnLine, DrawnStep
 from pillarbox.dashboard.frame.json_text import parsed_here
 from pillarbox.dashboard.frame.screens import act, screen

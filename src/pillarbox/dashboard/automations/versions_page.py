@@ -10,7 +10,7 @@ from pillarbox.dashboard.automations.automation_list import HERE
 from pillarbox.dashboard.automations.automation_page import ONE, details_of, here_of, version_number
 from pillarbox.dashboard.automations.drafts import DraftError, draft_of
 from pillarbox.dashboard.automations.editor import EditorState, editor_page
-from pillarbox.dashboard.automations.graph_picture import picture_on
+from pillarbox.dashboard.automations.graph_image import picture_on
 from pillarbox.dashboard.automations.graph_svg import DrawnLine, DrawnStep
 from pillarbox.dashboard.frame.screens import act, screen
 from pillarbox.dashboard.frame.visit import Visit
