@@ -67,7 +67,7 @@ NOT_SHOWN: Final = frozenset(
     oauth_clients.logo_uri oauth_clients.name oauth_clients.redirect_uris oauth_grants.client_id
     processes.host received_attachments.content_id received_attachments.disposition received_emails.client
     received_emails.mail_from received_emails.recipients received_emails.spam_reason
-    suppressions.address template_versions.text
+    suppressions.address
     """.split()  # noqa: SIM905 (prose reads better as prose)
 )
 """Columns that reach no screen. One that does is taken from this list; one that does not says so here. Of

@@ -61,6 +61,7 @@ EXPANDERS = {
     "broadcasts/documents/storing.py": "documents, as of a template",
     "documents/safe_html.py": "documents",
     "documents/text_part.py": "documents",
+    "dashboard/editor/edited_thing.py": "documents, in a thread",
     "dashboard/editor/mail_checks.py": "what a document became, in the thread that renders it",
     "broadcasts/preview/checks.py": "the checks of a draft, by the insights of emails, in a thread",
     "dashboard/links.py": "a page of links, of fixed texts",

@@ -90,7 +90,9 @@ async def show_picture(visit: Visit) -> Reply[Html]:
     given."""
     automation_id, query = visit.request.uuid("automation_id"), visit.request.query
     heading = await views.heading_of(visit.db, automation_id)
-    version = await views.version_of(visit.db, automation_id, version_number(query.text("version") or ""))
+    asked = query.text("version")
+    number = version_number(asked) if asked else heading.version
+    version = await views.version_of(visit.db, automation_id, number)
     graph = await views.outlined(version.steps, version.connections)
     counts: Mapping[int, StepCount] = {}
     if query.text("seen"):
@@ -102,7 +104,9 @@ async def show_picture(visit: Visit) -> Reply[Html]:
     taken = taken_of(query.text("taken") or "", len(graph.connections))
     lines = [DrawnLine(*line, is_taken) for line, is_taken in zip(graph.connections, taken, strict=True)]
     body = await picture_file(t("automation.graph_of", name=heading.name), steps, lines)
-    headers = {"content-security-policy": policy(), "cache-control": PICTURE_KEPT}
+    headers = {"content-security-policy": policy()}
+    if asked:
+        headers["cache-control"] = PICTURE_KEPT
     return Reply(body, 200, {**HEADERS, **headers}, "image/svg+xml")
 
 
