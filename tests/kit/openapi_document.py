@@ -121,7 +121,7 @@ STANDING = frozenset(
         *("date", "connection", "transfer-encoding", "accept-ranges", "content-disposition"),
         *("cross-origin-opener-policy", "cross-origin-resource-policy"),
         *("content-security-policy", "referrer-policy", "x-robots-tag", "x-frame-options", "set-cookie"),
-        "etag",
+        *("etag", "vary"),
     )
 )
 """Headers that every answer may carry, or that belong to pages and files."""
