@@ -296,6 +296,41 @@ async def test_a_healthy_run_says_what_else_it_found(database_url: str, tmp_path
         assert "No problem 2 warnings 1 not looked at" in shown
 
 
+async def test_findings_are_read_in_the_language_of_the_page(database_url: str, tmp_path: Path) -> None:
+    known = {
+        "name": "disk",
+        "level": "warning",
+        "title": "There is room on the disk",
+        "found": "1,234 MiB free for /srv/mail",
+        "step": "Make room, or shorten what is kept: `--email-retention-days`.",
+    }
+    gap = {"name": "email_without_recipients", "sentence": "The email has no recipients.", "ids": {"id": "7"}}
+    older = {"name": "disk", "level": "ok", "title": "The disk is wide", "found": "none", "step": None}
+    async with installation(database_url, tmp_path) as (here, _, otto):
+        await here.pool.execute(
+            "INSERT INTO examinations (kind, run_id, started_at, ends_by, finished_at, is_healthy, result) "
+            "VALUES ('doctor', gen_random_uuid(), now(), now(), now(), true, $1)",
+            json.dumps({"checks": [known, older]}),
+        )
+        await here.pool.execute(
+            "INSERT INTO examinations (kind, run_id, started_at, ends_by, finished_at, is_healthy, result) "
+            "VALUES ('verify', gen_random_uuid(), now(), now(), now(), false, $1)",
+            json.dumps({"gaps": [gap]}),
+        )
+        german = await otto.get(EXAMINATION, **{"accept-language": "de"})
+        assert "Auf dem Datenträger ist Platz 1.234 MiB frei für /srv/mail Schaffen Sie Platz" in text_of(
+            german
+        )
+        assert "email_without_recipients Die E-Mail hat keine Empfänger. id 7" in text_of(german)
+        assert '<bdi lang="en">The disk is wide</bdi>' in german.text
+        assert german.text.count('<bdi lang="en">') == 1
+        english = await otto.get(EXAMINATION)
+        assert "There is room on the disk 1,234 MiB free for /srv/mail Make room" in text_of(english)
+        glance = await otto.get(GLANCE, **{"accept-language": "de"})
+        assert "Backups werden gemacht dieses Programm hat noch keines gemacht" in text_of(glance)
+        assert '<bdi lang="en">' not in glance.text
+
+
 async def test_settings_are_found_by_their_meaning(database_url: str, tmp_path: Path) -> None:
     async with installation(database_url, tmp_path) as (_, _, otto):
         shown = text_of(await otto.get("/dashboard/installation/settings?find=private"))

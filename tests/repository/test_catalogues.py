@@ -54,7 +54,8 @@ SAME_IN_GERMAN = frozenset(
     received.domains received.header received.spam request.body request.operation request.time role.admin
     send.html send.text signature.body source.api source.broadcast source.smtp suppressions.origin.bounce
     team.name team.title unsubscribe_page.text_color verdict.neutral verdict.spam webhook.title
-    webhooks.status webhooks.title
+    webhooks.status webhooks.title finding.listener.contact finding.outgoing.greeting finding.outgoing.ok
+    finding.python.found finding.return_path.greeting
     broadcasts.title broadcast.title broadcast.name broadcast.segment broadcast.view.links broadcast.bounce
     broadcast.links broadcast.link
     automation.graph automation.segment automation.title automations.name event.name event.schema

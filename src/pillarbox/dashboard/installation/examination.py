@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Final
 
 from pillarbox.dashboard.frame.screen_table import NavigationEntry
 from pillarbox.dashboard.frame.screens import act, screen
 from pillarbox.dashboard.frame.visit import Visit
+from pillarbox.dashboard.installation.check_sentences import said, said_gap
 from pillarbox.dashboard.installation.choices import shell
 from pillarbox.dashboard.installation.facts import InstallationFacts
 from pillarbox.dashboard.installation.glance import TONES
@@ -129,13 +131,27 @@ def run_facts(run: ExaminationRun | None, now: datetime) -> dict[str, Any] | Non
         "is_running": is_running,
         "is_healthy": run.is_healthy,
         "seconds": number(seconds),
-        "error": result.get("error"),
-        "checks": [{**check, "tone": TONES[Level(check["level"])]} for check in result.get("checks", ())],
-        "gaps": result.get("gaps", ()),
+        "error": said("run", result["error"]) if result.get("error") else None,
+        "checks": [_check(check) for check in result.get("checks", ())],
+        "gaps": [
+            {**gap, "sentence": said_gap(gap["name"], gap["sentence"])} for gap in result.get("gaps", ())
+        ],
         "emails": result.get("emails", 0),
         "recipients": result.get("recipients", 0),
         "teams": result.get("teams", 0),
         "blobs": result.get("blobs", {}).get("named", 0),
+    }
+
+
+def _check(stored: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a stored check with its texts in the language of the page."""
+    name, level, step = stored.get("name", ""), Level(stored["level"]), stored.get("step")
+    return {
+        "title": said(name, stored["title"]),
+        "found": said(name, stored["found"]),
+        "step": said(name, step) if step and level is not Level.OK else None,
+        "level": level.value,
+        "tone": TONES[level],
     }
 
 

@@ -24,6 +24,7 @@ from pillarbox.dashboard.texts import (
     editor,
     emails,
     events,
+    examination,
     frame,
     german,
     installation,
@@ -50,6 +51,7 @@ __all__ = [
     "has_text",
     "language",
     "reason_text",
+    "sentence_pattern",
     "t",
     "translated",
     "use_language",
@@ -89,6 +91,7 @@ TEXTS: Final = _merged(
     sentences.TEXTS,
     automations.TEXTS,
     events.TEXTS,
+    examination.TEXTS,
 )
 """Every text in English."""
 
@@ -143,10 +146,11 @@ def translated(sentence: str) -> str:
 def _sentence_patterns() -> Mapping[str, re.Pattern[str]]:
     """Return what fits each sentence, with a group for each word in braces; the longest ones first."""
     longest_first = sorted({**reasons.TEXTS, **sentences.TEXTS}.items(), key=lambda entry: -len(entry[1]))
-    return {key: re.compile(_pattern(text)) for key, text in longest_first}
+    return {key: re.compile(sentence_pattern(text)) for key, text in longest_first}
 
 
-def _pattern(text: str) -> str:
+def sentence_pattern(text: str) -> str:
+    """Return a pattern of what a text becomes with values, with a group for each word in braces."""
     seen: set[str] = set()
     pieces = []
     for index, piece in enumerate(_PLACE.split(text)):
