@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from dashboard.test_page_rights import asked_of_members, path_in
-from kit.automation_rows import lone_trigger
+from kit.automation_rows import an_automation, lone_trigger
 from kit.people import a_person, an_operator, logged_in
 from kit.world import Team, World
 from pillarbox.dashboard.automations.drafts import draft_of
@@ -241,22 +241,27 @@ async def test_each_form_leaves_a_line_with_the_one_who_sent_it(
     assert bool(beside) == (route.path in BESIDE), route.path
 
 
-async def test_an_act_and_its_line_are_kept_together_or_not_at_all(
-    pillarbox: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def dies_before_the_commit(patch: pytest.MonkeyPatch) -> None:
+    """Let the process fail behind the line of an act."""
     write = SeenVisit._write_line
 
     async def broken(visit: SeenVisit, *args: Any) -> None:
         await write(visit, *args)
         raise RuntimeError("the process died before the commit")
 
+    patch.setattr(SeenVisit, "_write_line", broken)
+
+
+async def test_an_act_and_its_line_are_kept_together_or_not_at_all(
+    pillarbox: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     team = await pillarbox.team()
     person = await a_person(team, "ada@harbor.example")
     browser = await logged_in(pillarbox, person)
     await browser.get("/account")
     known = await lines(pillarbox, person.email)
     with monkeypatch.context() as patch:
-        patch.setattr(SeenVisit, "_write_line", broken)
+        dies_before_the_commit(patch)
         answer = await browser.post("/dashboard/segments/new", name="Crew")
     assert answer.status_code == 500
     assert (await team.get("/segments")).json()["data"] == []
@@ -267,6 +272,27 @@ async def test_an_act_and_its_line_are_kept_together_or_not_at_all(
     assert line[1] == "segment.created"
     target = await pillarbox.pool.fetchval("SELECT target FROM audit_entries WHERE id = $1", UUID(line[0]))
     assert target == segment["id"]
+
+
+async def test_an_automation_is_enabled_with_its_line_or_not_at_all(
+    pillarbox: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    team = await pillarbox.team()
+    person = await a_person(team, "ada@harbor.example")
+    browser = await logged_in(pillarbox, person)
+    automation = await an_automation(team)
+    here = f"/dashboard/automations/{automation}"
+    base = unescape((await browser.get(here)).text.partition('name="base" value="')[2].partition('"')[0])
+    known = await lines(pillarbox, person.email)
+    with monkeypatch.context() as patch:
+        dies_before_the_commit(patch)
+        answer = await browser.post(f"{here}/status", status="enabled", base=base)
+    assert answer.status_code == 500
+    assert (await team.get(f"/automations/{automation}")).json()["status"] == "disabled"
+    assert await lines(pillarbox, person.email) == known
+    assert (await browser.post(f"{here}/status", status="enabled", base=base)).status_code == 303
+    (line,) = [line for line in await lines(pillarbox, person.email) if line not in known]
+    assert line[1] == "automation.changed"
 
 
 async def test_a_refused_form_leaves_no_line(pillarbox: World) -> None:

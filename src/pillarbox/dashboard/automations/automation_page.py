@@ -141,7 +141,7 @@ async def switch(visit: Visit, form: Form) -> Reply[Html]:
 async def _enable(visit: Visit, base: str) -> None:
     wanted = parse(ChangedAutomation, {"status": "enabled"})
     changes = visit.request.use(AutomationChanges)
-    async with visit.db.transaction() as db:
+    async with visit.change() as db:
         await changes.change(db, visit.request.uuid("automation_id"), wanted, edition=base)
 
 
