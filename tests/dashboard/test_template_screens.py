@@ -348,14 +348,17 @@ async def test_the_steps_of_a_draft_and_its_editor_are_one_way(pillarbox: World)
     editor = (await ada.get(path)).text
     assert f"{draft}?step=audience&amp;done=broadcast_saved" in editor
     assert f"{draft}?step=review" in editor
+    shown = (await ada.get(f"{draft}?step=content")).text
+    opened = shown.partition('name="revision" value="')[2].partition('"')[0]
     written = json.dumps({"kind": "markdown", "source": "High water"})
     assert (await ada.post(f"{path}/save", document=written)).status_code == 200
     step = (await ada.get(f"{draft}?step=content")).text
     assert step.count(f'src="{path}/html"') == 2
     assert 'name="html"' not in step
     # A tab with this step that was open before changes the head alone.
-    changed = {**heads, "subject": "Tides", "name": ""}
+    changed = {**heads, "subject": "Tides", "name": "", "revision": opened}
     assert (await ada.post(f"{draft}/content", **changed)).status_code == 303
+    assert (await ada.post(f"{draft}/content", **changed)).status_code == 409
     broadcast_id = draft.rpartition("/")[2]
     document = (await team.get(f"/broadcasts/{broadcast_id}/document")).json()["document"]
     assert (document["kind"], document["text"]) == ("markdown", "High water")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from hashlib import sha256
 from typing import Any, Final
 
@@ -52,8 +52,10 @@ class ContentForm:
 
 
 def revision_of(broadcast: Mapping[str, Any]) -> str:
-    """Return a text that stands for the content of a broadcast as the form shows it."""
-    return sha256(msgspec.json.encode(astuple(shown_content(broadcast)))).hexdigest()[:REVISION]
+    """Return a text that stands for what the form of a draft shows: all but the mail, which the editor may
+    change meanwhile."""
+    head = replace(shown_content(broadcast), html="", text="")
+    return sha256(msgspec.json.encode(astuple(head))).hexdigest()[:REVISION]
 
 
 def content_of(form: Form) -> ContentForm:
