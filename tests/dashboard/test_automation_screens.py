@@ -412,6 +412,9 @@ async def test_the_largest_graph_is_drawn_within_bounds(harbor: Harbor) -> None:
         root = ElementTree.fromstring(picture.text)
         assert len(root.findall("{http://www.w3.org/2000/svg}a")) == 150
         assert ("is-completed" in picture.text) == (page is simulated)
+    german = await harbor.ada.get(here, **{"accept-language": "de"})
+    assert first(IMAGE, german) != first(IMAGE, await harbor.ada.get(here))
+    assert "Verzögerung" in (await harbor.ada.get(first(IMAGE, german))).text
     other = await harbor.ada.get(first(IMAGE, simulated).replace("states=3", "states=9"))
     assert "is-completed" not in other.text
     edited = await harbor.ada.get(f"{here}/edit?step=70")

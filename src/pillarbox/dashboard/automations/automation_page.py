@@ -28,7 +28,7 @@ from pillarbox.dashboard.frame.paging import list_page
 from pillarbox.dashboard.frame.screens import act, download, screen
 from pillarbox.dashboard.frame.visit import Visit
 from pillarbox.dashboard.people.page_visits import HEADERS, Form
-from pillarbox.dashboard.texts import t
+from pillarbox.dashboard.texts import NAMES, t, use_language
 from pillarbox.dashboard.texts.number_format import number
 from pillarbox.kernel.http.request import Html, Reply
 from pillarbox.kernel.wire.fields import parse
@@ -83,12 +83,14 @@ async def runs(visit: Visit) -> Reply[Html]:
 @download(
     f"{ONE}/picture",
     title="automation.graph",
-    query={"version": int, "states": str, "taken": str, "seen": str},
+    query={"version": int, "states": str, "taken": str, "seen": str, "language": str},
 )
 async def show_picture(visit: Visit) -> Reply[Html]:
     """Show the graph of a version as an image: with the states of a run, or with figures where `seen` is
     given."""
     automation_id, query = visit.request.uuid("automation_id"), visit.request.query
+    if (code := query.text("language")) in NAMES:
+        use_language(code, None)
     heading = await views.heading_of(visit.db, automation_id)
     asked = query.text("version")
     number = version_number(asked) if asked else heading.version

@@ -17,7 +17,7 @@ from pillarbox.dashboard.automations.graph_svg import DrawnLine, DrawnStep, draw
 from pillarbox.dashboard.frame.assets import content_of
 from pillarbox.dashboard.frame.tones import tone_of
 from pillarbox.dashboard.frame.visit import with_query
-from pillarbox.dashboard.texts import t
+from pillarbox.dashboard.texts import language, t
 from pillarbox.kernel.process.offload import in_thread
 
 MOST_INLINE: Final = 40
@@ -49,6 +49,7 @@ async def picture_on(
         states="".join(str(STATES.index(state)) for state in states),
         taken=_packed([line.is_taken for line in lines]) if states else None,
         seen=seen,
+        language=language(),
     )
     alt = t("automation.picture_says", label=label)
     return Markup('<img class="graph-image" src="{}" alt="{}">').format(address, alt)
