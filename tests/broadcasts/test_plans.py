@@ -12,6 +12,7 @@ from uuid import UUID
 
 import asyncpg
 import pytest
+from structlog.testing import capture_logs
 
 from kit.audience import a_property, a_segment, joins, some_contacts
 from kit.broadcasts import made, sent, status_of
@@ -150,6 +151,23 @@ async def test_a_plan_that_cannot_be_carried_out_here_stops_no_other_broadcast(
         await run_jobs(pillarbox)
         await pillarbox.turn()
         assert await copies(team) == 2
+
+
+async def test_a_plan_that_cannot_be_read_is_told_once_in_a_while(database_url: str, tmp_path: Path) -> None:
+    async with relayed_world(database_url, tmp_path) as (pillarbox, _):
+        team = await pillarbox.team()
+        await team.domain()
+        await planned(team, 3, {"per_hour": 60})
+        await pillarbox.pool.execute("""UPDATE broadcast_plans SET plan = '{"per_hour": "many"}'""")
+        with capture_logs() as said:
+            for _ in range(3):
+                await pillarbox.turn()
+        assert [one["event"] for one in said].count("broadcasts.copies_not_made") == 1
+        clock_of(pillarbox).advance(60)
+        with capture_logs() as said:
+            await pillarbox.turn()
+        assert [one["event"] for one in said].count("broadcasts.copies_not_made") == 1
+        assert await copies(team) == 0
 
 
 async def test_no_more_than_so_many_copies_are_made_in_any_hour(database_url: str, tmp_path: Path) -> None:

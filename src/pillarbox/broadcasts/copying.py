@@ -14,13 +14,12 @@ from typing import Final
 from uuid import UUID
 
 import asyncpg
-import msgspec
 
 from pillarbox.broadcasts import copying_queries as queries
-from pillarbox.broadcasts.copying_queries import Property, SendingBroadcast, WaitingRecipient
+from pillarbox.broadcasts.copying_queries import Property, SendingBroadcast, SendingKey, WaitingRecipient
 from pillarbox.broadcasts.plans import queries as plan_queries
 from pillarbox.broadcasts.plans.plan import gap_after
-from pillarbox.broadcasts.sending import FIRST, BroadcastSending, CopyGroup, SendingKey, decoded_properties
+from pillarbox.broadcasts.sending import FIRST, BroadcastSending, CopyGroup, decoded_properties
 from pillarbox.delivery.copies import CopyKey, CopyStatus, CopyVerdict, Held
 from pillarbox.delivery.items import Item
 from pillarbox.emails.broadcast_copies.loading import SharedBy
@@ -85,41 +84,33 @@ class CopyMaker:
         except Problem:
             return ()
         now = self._clock.now()
-        rows = await queries.ready(self._pool, now - OTHER_RELEASE)
-        ready = [sending for one in rows if (sending := self._read(one)) is not None]
+        ready = await queries.ready(self._pool, now - OTHER_RELEASE)
         self._cursors = {one.key: self._cursors.get(one.key, FIRST) for one in ready}
         self._rests_until = {one.key: self._rests_until.get(one.key, NEVER) for one in ready}
         self._fruitful &= self._cursors.keys()
         # Whoever comes behind the last one first, then the others.
-        ready.sort(key=lambda one: (one.row.id <= self._last, one.row.id))
-        for sending in ready:
-            if held(sending.row.team_id):
+        ready.sort(key=lambda one: (one.id <= self._last, one.id))
+        for row in ready:
+            if held(row.team_id):
                 continue
-            if (items := await self._tried(sending, limit)) is not None:
-                self._last = sending.row.id
+            if (items := await self._tried(row, limit)) is not None:
+                self._last = row.id
                 return items
         return ()
 
-    def _read(self, row: SendingBroadcast) -> BroadcastSending | None:
-        """Return the broadcast with its plan; None where the plan cannot be read, which is logged."""
-        try:
-            return BroadcastSending.of(row)
-        except msgspec.MsgspecError:
-            log.exception("broadcasts.copies_not_made", id=row.id)
-            return None
-
-    async def _tried(self, sending: BroadcastSending, limit: int) -> list[Item] | None:
-        """Return copies of this broadcast, or None. A failure to make them is logged and does not stop other
-        broadcasts."""
-        if self._clock.boottime() < self._rests_until[sending.key]:
+    async def _tried(self, row: SendingBroadcast, limit: int) -> list[Item] | None:
+        """Return copies of this broadcast, or None. A failure to read its plan, or to make them, is logged
+        and does not stop other broadcasts."""
+        if self._clock.boottime() < self._rests_until[row.key]:
             return None
         try:
+            sending = BroadcastSending.of(row)
             return await self._some(sending, limit) if sending.is_due(self._clock.now()) else None
         except RETRIED:
             raise
         except Exception:
-            log.exception("broadcasts.copies_not_made", id=sending.row.id)
-            self._rests_until[sending.key] = self._clock.boottime() + BROKEN
+            log.exception("broadcasts.copies_not_made", id=row.id)
+            self._rests_until[row.key] = self._clock.boottime() + BROKEN
             return None
 
     async def _some(self, sending: BroadcastSending, limit: int) -> list[Item] | None:

@@ -15,6 +15,9 @@ from pillarbox.delivery.copies import CopyKey
 from pillarbox.kernel.postgres.combined_statement import Statement, rows_json
 from pillarbox.kernel.postgres.database import Connection, Source
 
+SendingKey = tuple[UUID, str | None]
+"""A broadcast in one of its stages."""
+
 # Across teams: broadcasts whose copies are to be made. An engine of an earlier release could not read them,
 # so while one is alive none are made.
 READY: Final = """
@@ -162,6 +165,10 @@ class SendingBroadcast:
     plan: str | None = None
     next_at: datetime | None = None
     winner: int | None = None
+
+    @property
+    def key(self) -> SendingKey:
+        return self.id, self.stage
 
 
 @dataclass(frozen=True, slots=True)

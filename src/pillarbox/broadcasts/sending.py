@@ -12,7 +12,7 @@ from uuid import UUID
 import msgspec
 
 from pillarbox.broadcasts import copying_queries as queries
-from pillarbox.broadcasts.copying_queries import SendingBroadcast, WaitingRecipient
+from pillarbox.broadcasts.copying_queries import SendingBroadcast, SendingKey, WaitingRecipient
 from pillarbox.broadcasts.plans import queries as plan_queries
 from pillarbox.broadcasts.plans.plan import (
     WAVES,
@@ -33,9 +33,6 @@ AT_ONCE: Final = 1000
 """Recipients that are looked at together where each has hours of its own."""
 
 NO_PLAN: Final = SendingPlan()
-
-SendingKey = tuple[UUID, str | None]
-"""A broadcast in one of its stages."""
 
 decoded_properties = msgspec.json.Decoder(dict[str, Scalar]).decode
 
@@ -69,7 +66,7 @@ class BroadcastSending:
 
     @property
     def key(self) -> SendingKey:
-        return self.row.id, self.row.stage
+        return self.row.key
 
     @property
     def has_zones(self) -> bool:
