@@ -62,3 +62,18 @@ async def test_an_address_with_special_characters_is_saved_erased_and_allowed(he
     await ada.follow(await ada.post(f"{HERE}/{erasure['id']}/remove"))
     assert (await team.get("/personal-data/erasures")).json()["data"] == []
     assert (await ada.get(asking("nobody"))).status_code == 422
+
+
+async def test_an_erasure_asks_for_a_recent_login_and_shows_the_address_again(here: World) -> None:
+    team = await here.team("Harbor")
+    contact = (await team.post("/contacts", {"email": "ben@quay.example"})).json()["id"]
+    ada = await browser(team)
+    await ada.get(HERE)
+    by_address = {"address": "ben@quay.example"}
+    for path, fields in ((HERE, by_address), (f"/dashboard/contacts/{contact}", {})):
+        await here.pool.execute("UPDATE person_sessions SET confirmed_at = confirmed_at - interval '1 day'")
+        asked = await ada.post(f"{path}/erase", **fields, typed_name="ben@quay.example")
+        assert asked.headers["location"].startswith("/confirm?to="), path
+        shown = await ada.get(HERE)
+        assert 'name="address" value="ben@quay.example"' in shown.text, path
+    assert (await team.get("/personal-data/erasures")).json()["data"] == []

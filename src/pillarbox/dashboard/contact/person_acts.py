@@ -11,6 +11,7 @@ from pillarbox.dashboard.frame.paging import list_page
 from pillarbox.dashboard.frame.screen_table import NavigationEntry
 from pillarbox.dashboard.frame.screens import act, download, screen
 from pillarbox.dashboard.frame.visit import Visit
+from pillarbox.dashboard.people import saved_form
 from pillarbox.dashboard.people.page_visits import Form
 from pillarbox.dashboard.texts import t
 from pillarbox.kernel.http.request import Html, Reply
@@ -66,9 +67,17 @@ async def erase(visit: Visit, form: Form) -> Reply[Html]:
     return visit.to(HERE, done="person_erasing")
 
 
-@act(f"{CONTACT}/erase", title="person.erase", back=HERE, right=Right.MANAGE)
+@act(
+    f"{CONTACT}/erase",
+    title="person.erase",
+    back=HERE,
+    right=Right.MANAGE,
+    confirm=True,
+    keeps=["typed_name"],
+)
 async def erase_contact(visit: Visit, form: Form) -> Reply[Html]:
-    """Erase the person of a contact, if its address was typed."""
+    """Erase the person of a contact, if its address was typed. Who logs in for it first goes on with that
+    address."""
     contact = await visit.get(f"/contacts/{visit.request.param('contact_id')}")
     if form.get("typed_name").strip() != contact["email"]:
         return await contact_page(visit, status=422, problem=t("person.typed_wrong"))
@@ -97,7 +106,7 @@ async def erasures_page(
 ) -> Reply[Html]:
     """Show the erasures of the team. With an address, say whether it is of somebody who was erased."""
     page = await list_page(visit, "/personal-data/erasures", HERE)
-    address = visit.request.query.text("address") or typed
+    address = visit.request.query.text("address") or typed or _kept_address(visit)
     found: Any = None
     if _is_address(address):
         found = await visit.find(f"/personal-data/erasures/{quote(address, safe='')}", shown=False)
@@ -127,6 +136,13 @@ async def _file(visit: Visit, named: str) -> Reply[Html]:
         target=await people.mark_of(visit.db, address),
     )
     return visit.save(FILE, await people.file(visit.db, address, visit.request.at), MEDIA)
+
+
+def _kept_address(visit: Visit) -> str:
+    """Return the address of the form that has asked for a login."""
+    fields = saved_form.kept(visit.request, visit.visitor).fields
+    address = fields.get("address") or fields.get("typed_name", "").strip()
+    return address if _is_address(address) else ""
 
 
 def _is_address(text: str) -> bool:
