@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import time
+from functools import cache
 from typing import Any
 
 import pytest
@@ -139,6 +141,21 @@ def test_markdown_that_takes_too_long_is_refused(monkeypatch: pytest.MonkeyPatch
         "*a _a " * 3000,
     ):
         assert refused({"kind": "markdown", "text": text}), text[:10]
+
+
+def test_loading_the_parser_costs_a_document_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    load = markdown_text._parser.__wrapped__
+
+    @cache
+    def loaded_slowly() -> Any:
+        ends = time.thread_time() + 0.1
+        while time.thread_time() < ends:
+            pass
+        return load()
+
+    monkeypatch.setattr(markdown_text, "_parser", loaded_slowly)
+    monkeypatch.setattr(markdown_text, "MOST_SECONDS", 0.05)
+    assert not refused({"kind": "markdown", "text": "Hi *there*"})
 
 
 def test_the_way_out_of_markdown_has_the_language_of_the_text() -> None:
