@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 import time
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
@@ -13,6 +15,7 @@ from pillarbox.documents import markdown_text, source
 from pillarbox.documents.colors import contrast
 from pillarbox.documents.gallery import GALLERY
 from pillarbox.documents.gallery_german import GERMAN_GALLERY
+from pillarbox.documents.gallery_parts import GalleryTemplate
 from pillarbox.documents.rendering import STACK, DocumentRefused, _thread_with_stack, rendered
 from pillarbox.documents.safe_html import active_part
 from pillarbox.documents.source import document_of
@@ -181,10 +184,32 @@ def test_all_texts_can_be_read_by_day_and_by_night(accent: str) -> None:
             assert contrast(ink, palette.card) >= 4.5, (accent, palette)
 
 
+WORDS = frozenset({"text", "by", "name", "unsubscribe", "address"})
+"""Fields of blocks that are in the language of the mail."""
+
+
+def without_words(part: Any) -> Any:
+    """Return a part of a document without the words in it: kinds of blocks, their looks, and links."""
+    if isinstance(part, Mapping):
+        return {name: without_words(value) for name, value in part.items() if name not in WORDS}
+    return [without_words(one) for one in part] if isinstance(part, list) else part
+
+
+def placeholders_of(template: GalleryTemplate) -> set[str]:
+    """Return the names of what a mail of the gallery puts in, without their fallbacks."""
+    return set(re.findall(r"\{\{\{([\w.]+)", json.dumps([template.subject, template.document])))
+
+
 def test_the_gallery_says_the_same_in_both_languages() -> None:
     assert list(GERMAN_GALLERY) == list(GALLERY)
     for name, german in GERMAN_GALLERY.items():
-        assert german.fallbacks.keys() == GALLERY[name].fallbacks.keys(), name
-        assert [one["type"] for one in german.blocks] == [one["type"] for one in GALLERY[name].blocks], name
-        assert german.document["language"] == "de"
+        english = GALLERY[name]
+        assert german.name == english.name == name
+        assert german.fallbacks.keys() == english.fallbacks.keys(), name
+        assert without_words(german.document["blocks"]) == without_words(english.document["blocks"]), name
+        assert placeholders_of(german) == placeholders_of(english), name
+        assert german.fallbacks.keys() <= placeholders_of(german), name
+        links = {key for key in english.fallbacks if key.endswith("_URL")}
+        assert [german.fallbacks[key] for key in links] == [english.fallbacks[key] for key in links], name
+        assert (english.document["language"], german.document["language"]) == ("en", "de")
         rendered(document_of(german.document), DEFAULT)

@@ -260,7 +260,7 @@ DIGEST: Final = GalleryTemplate(
 SURVEY: Final = GalleryTemplate(
     name="survey",
     language="de",
-    subject="Eine Frage an Sie",
+    subject="Eine Frage an {{{FIRST_NAME|Sie}}}",
     preheader="Sie dauert zehn Sekunden, und wir lesen jede Antwort.",
     fallbacks={
         "PRODUCT": "Harbor",
