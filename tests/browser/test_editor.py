@@ -119,6 +119,42 @@ async def test_what_is_typed_survives_a_logout_and_goes_before_a_publication(
         assert await heading_of(team, template_id) == "Published"
 
 
+async def test_an_undo_takes_nothing_with_it(database_url: str, tmp_path: Path, browser: Chromium) -> None:
+    """Blocks say their text, what is kept is stored though it was stored before, and a placeholder is put
+    somewhere though the field that had the cursor is gone."""
+    async with world(database_url, tmp_path, started=False) as here, browser.tab() as tab:
+        team = await here.team("Harbor")
+        template_id = await a_template(team)
+        await logs_in(tab, here, await a_person(team, "ada@harbor.example"), "/dashboard")
+        await tab.open(f"{here.url}/dashboard/templates/{template_id}")
+        state = "document.querySelector('[data-state]').textContent"
+        await tab.run(TYPED % "Twelve lanterns")
+        await comes(tab, f"{state} === 'Saved'")
+        of_ben = {"kind": "blocks", "blocks": [{"type": "heading", "text": "Of Ben"}]}
+        await team.call("PUT", f"/templates/{template_id}/document", {"document": of_ben})
+        await tab.run(
+            "document.querySelector('[data-block=heading] details').open = true;"
+            "document.querySelector('[data-block=heading] input[name=text]').focus()"
+        )
+        await tab.run(TYPED % "Thirteen lanterns")
+        assert await tab.run(state) == ""
+        await comes(tab, "!document.querySelector('[data-conflict]').hidden")
+        await tab.run("document.querySelector('[data-undo]').focus()")
+        await tab.run("document.querySelector('[data-undo]').click()")
+        said = "document.querySelector('[data-block=heading] [data-excerpt]').textContent"
+        assert await tab.run(said) == "Twelve lanterns"
+        await tab.run("document.querySelector('[data-keep-mine]').click()")
+        await comes(tab, f"{state} === 'Saved'")
+        assert await heading_of(team, template_id) == "Twelve lanterns"
+        await tab.run(
+            "(() => { const list = document.querySelector('[data-insert-list]'); list.value = 'EMAIL';"
+            " list.dispatchEvent(new Event('change', { bubbles: true })); })()"
+        )
+        assert "{{{EMAIL}}}" in await tab.run("document.querySelector('[data-head] [name=subject]').value")
+        await comes(tab, f"{state} === 'Saved'")
+        assert "{{{EMAIL}}}" in (await team.get(f"/templates/{template_id}")).json()["subject"]
+
+
 async def gallery(
     database_url: str, tmp_path: Path, browser: Chromium, names: list[str], language: str = "en"
 ) -> None:

@@ -58,6 +58,7 @@
       columns.replaceChildren(...all);
     }
     dress(element);
+    excerpt(element);
     return element;
   };
   const write = (written) => {
@@ -135,8 +136,8 @@
       revision = said.revision;
       for (const field of editor.querySelectorAll("input[name=revision]")) field.value = revision;
       editor.querySelector("[data-checks]").innerHTML = said.checks;
-      state.textContent = editor.dataset.saidSaved;
       if (unsaved()) again(3000);
+      else state.textContent = editor.dataset.saidSaved;
     } else if (said.conflict) {
       isStopped = true;
       conflict.hidden = false;
@@ -170,6 +171,8 @@
     conflict.hidden = true;
     isStopped = false;
     revision = "";
+    // What is stored is of somebody else: also what was stored before goes there once more.
+    saved = "";
     save();
   });
   addEventListener("beforeunload", (event) => { if (!isLeaving && unsaved()) event.preventDefault(); });
@@ -237,6 +240,7 @@
   });
 
   const later = () => {
+    if (state.textContent === editor.dataset.saidSaved) state.textContent = "";
     clearTimeout(previewTimer);
     previewTimer = setTimeout(preview, 20);
     again(2500);
@@ -280,8 +284,9 @@
     else if (operation === "duplicate") block.after(made(readBlock(block)));
     else if (operation === "delete") {
       const next = behind?.matches("[data-block]") ? behind : before;
+      const list = block.parentElement;
       block.remove();
-      next?.querySelector("summary")?.focus();
+      (next?.querySelector("summary") ?? list.querySelector(":scope > [data-add] select")).focus();
     } else { save(); return; }
     if (operation === "up" || operation === "down") event.submitter.focus();
     changed(false);
@@ -328,6 +333,7 @@
         if (!answer.ok) throw new Error(said.message);
         field.value = said.address;
         if (!alt.value) alt.value = said.alt;
+        excerpt(field.closest("[data-block]"));
         state.textContent = "";
         changed(false);
       } catch (fault) {
@@ -372,7 +378,7 @@
   // Marks and variables: put around what is selected, so that the field's own undo takes them back.
   let last = null;
   editor.addEventListener("focusin", (event) => {
-    if (event.target.matches("textarea, input[data-insert]")) last = event.target;
+    if (event.target.matches("textarea:not([readonly]), input[data-insert]")) last = event.target;
   });
   const put = (field, text, from, to) => {
     field.focus();
@@ -404,7 +410,7 @@
     area.before(marks);
   };
   editor.querySelector("[data-insert-list]").addEventListener("change", (event) => {
-    const name = event.target.value, field = last ?? head.elements.subject;
+    const name = event.target.value, field = last?.isConnected ? last : head.elements.subject;
     event.target.value = "";
     if (!name) return;
     const fallback = name.endsWith("|") ? editor.dataset.saidFallback : "";
