@@ -303,6 +303,12 @@ def test_numbers_of_records_are_used_once_and_lead_somewhere() -> None:
     assert len(records()) == len(list(RECORDS.glob("[0-9]*.md"))), "two records have one number"
 
 
+def test_the_list_of_records_has_each() -> None:
+    """In the order of their numbers."""
+    listed = re.findall(r"^- \[(\d+)\]\((.+?)\): ", (RECORDS / "README.md").read_text(), re.M)
+    assert listed == [(path.name[:4], path.name) for path in sorted(RECORDS.glob("[0-9]*.md"))]
+
+
 def test_migrations_alone_may_name_a_record_that_went() -> None:
     (of,) = [one for one in REFERENCES if one.missing is a_record]
     text = "docs/decisions/0094"
