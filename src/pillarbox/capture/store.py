@@ -6,7 +6,7 @@ A background task removes what is beyond the limit, and blobs without a row.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -18,15 +18,12 @@ from pillarbox.capture.arrivals import Arrivals
 from pillarbox.delivery.reports import AttemptSettlement, Report
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.ids import Ids
-from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.observability.loop_failures import LoopFailures
 from pillarbox.kernel.postgres.database import Connection
 from pillarbox.kernel.security.secrets import KeyRing
 from pillarbox.kernel.storage import blob_removal
-from pillarbox.kernel.storage.blobs import BlobFailed, BlobStore
+from pillarbox.kernel.storage.blobs import BlobStore
 from pillarbox.mail.message.address import Mailbox
-
-log = get("capture")
 
 INLINE = 256 * 1024
 """Larger mails go to the blob store (architecture 2.7)."""
@@ -105,7 +102,7 @@ class Capture:
         removed = 0
         while True:
             gone = await queries.drop_oldest(self._pool, self._limit, DROPPED_AT_ONCE)
-            await self._forget(gone)
+            await blob_removal.remove(self._pool, self._blobs, gone, "capture")
             removed += len(gone)
             if len(gone) < DROPPED_AT_ONCE:
                 return removed
@@ -116,7 +113,7 @@ class Capture:
         removed = 0
         while newest is not None:
             gone = await queries.clear(self._pool, newest, DROPPED_AT_ONCE)
-            await self._forget(gone)
+            await blob_removal.remove(self._pool, self._blobs, gone, "capture")
             removed += len(gone)
             if len(gone) < DROPPED_AT_ONCE:
                 break
@@ -192,20 +189,8 @@ class Capture:
 
     async def _clean_up_once(self) -> None:
         unwanted, self._unreferenced_blobs = self._unreferenced_blobs, []
-        await self._forget(unwanted)
+        await blob_removal.remove(self._pool, self._blobs, unwanted, "capture")
         await self.trim()
-
-    async def _forget(self, blobs: Iterable[str | None]) -> None:
-        """Delete blobs whose rows are gone; one that stays is collected as an orphan."""
-        if not await blob_removal.is_allowed(self._pool):
-            return
-        for blob in blobs:
-            if blob is None:
-                continue
-            try:
-                await self._blobs.delete(blob)
-            except BlobFailed as trouble:
-                log.info("capture.blob_stays", blob=blob, trouble=trouble.reason)
 
 
 def _by_email(settlements: Sequence[AttemptSettlement]) -> list[_Mail]:

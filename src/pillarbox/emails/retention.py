@@ -25,14 +25,11 @@ from pillarbox.emails import retention_queries as queries
 from pillarbox.emails.rows import JOB_FETCH
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.ids import EPOCH, MICROSECOND, uuid7
-from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.storage import blob_removal
-from pillarbox.kernel.storage.blobs import BlobFailed, BlobStore
+from pillarbox.kernel.storage.blobs import BlobStore
 from pillarbox.timeline import history
 from pillarbox.timeline.batch import quarter
-
-log = get("retention")
 
 BATCH = 200
 GRACE = timedelta(minutes=10)
@@ -122,7 +119,7 @@ class EmailRetention:
             await queries.delete_emails(held, gone)
             reconciled = quarter(before + LATE_EVENTS)
             await queries.note_purge(held, reconciled, first_id(reconciled))
-        await self._forget(blobs)
+        await blob_removal.remove(self._pool, self._blobs, blobs, "retention")
         return len(gone)
 
     async def _empty_all(self, db: TeamDb, before: datetime) -> int:
@@ -143,20 +140,8 @@ class EmailRetention:
             finished = await queries.lock_finished(held, page, before, JOB_FETCH)
             blobs = await queries.delete_attachments(held, finished)
             await queries.empty_contents(held, finished)
-        await self._forget(blobs)
+        await blob_removal.remove(self._pool, self._blobs, blobs, "retention")
         return finished
-
-    async def _forget(self, blobs: Sequence[str | None]) -> None:
-        """Delete blobs whose rows are gone; one that stays is collected as an orphan."""
-        if not await blob_removal.is_allowed(self._pool):
-            return
-        for blob in blobs:
-            if blob is None:
-                continue
-            try:
-                await self._blobs.delete(blob)
-            except BlobFailed as trouble:
-                log.warning("retention.blob_stays", blob=blob, trouble=trouble.reason)
 
 
 async def _pages(

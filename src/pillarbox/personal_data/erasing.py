@@ -21,20 +21,17 @@ import asyncpg
 
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.ids import Ids
-from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.personal_data import DataSubject, EraseStep
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.process import faults
 from pillarbox.kernel.storage import blob_removal
-from pillarbox.kernel.storage.blobs import BlobFailed, BlobStore
+from pillarbox.kernel.storage.blobs import BlobStore
 from pillarbox.kernel.wire.email_address import EmailAddress
 from pillarbox.kernel.work import job_queries
 from pillarbox.kernel.work.jobs import Handler, Job, JobFinished, JobLimit, JobPostponed
 from pillarbox.personal_data import queries
 from pillarbox.personal_data.queries import JOB, ErasurePlace
 from pillarbox.suppressions.erased_addresses import ErasedAddresses
-
-log = get("personal_data")
 
 LIMIT: Final = JobLimit((JOB,), running=1, batch=1, pause=0.2)
 """One at a time in each process: it reads all that a team has."""
@@ -129,17 +126,6 @@ class Erasures:
                     # With it, so that who asks for the erasure again from now on begins a job of their own.
                     await job_queries.remove(held, erasure_id)
             await faults.point("personal_data.step_written")
-        await self._forget(rows.blobs)
+        await blob_removal.remove(self._pool, self._blobs, rows.blobs, "personal_data")
         await asyncio.sleep(time.monotonic() - started)
         return following.part != "done"
-
-    async def _forget(self, blobs: Sequence[str | None]) -> None:
-        """Delete blobs whose rows are gone; one that stays is collected as an orphan."""
-        named = [blob for blob in blobs if blob is not None]
-        if not named or not await blob_removal.is_allowed(self._pool):
-            return
-        for blob in named:
-            try:
-                await self._blobs.delete(blob)
-            except BlobFailed as trouble:
-                log.warning("personal_data.blob_stays", blob=blob, trouble=trouble.reason)

@@ -30,6 +30,7 @@ from pillarbox.kernel.postgres.group_commit import GroupCommit
 from pillarbox.kernel.postgres.time_limit import TimeLimit
 from pillarbox.kernel.process import faults
 from pillarbox.kernel.process.byte_budget import ByteBudget
+from pillarbox.kernel.storage import blob_removal
 from pillarbox.kernel.storage.blobs import BlobFailed, BlobStore
 from pillarbox.kernel.storage.disk_space import DiskSpace
 from pillarbox.kernel.wire.problems import DatabaseGone, ServerOverloaded
@@ -246,7 +247,9 @@ class MessageReceiver:
             ids = await self._commit(drafts, received)
         # It is committed: the answer is 250, whatever fails from here.
         if blobs and len(ids) < len(drafts):
-            await self._forget([blob for email, blob in blobs.items() if email not in ids])
+            await blob_removal.delete(
+                self._blobs, [blob for email, blob in blobs.items() if email not in ids], "receiving"
+            )
         return ArrivalOutcome(ArrivalFate.STORED if ids else ArrivalFate.REPEATED, ids)
 
     async def _commit(self, drafts: list[PreparedReceipt], received: IncomingMessage) -> tuple[UUID, ...]:
@@ -266,14 +269,6 @@ class MessageReceiver:
         else:
             fields = await self._in_thread(lambda: MessageFields.of(message, arrival))
         return await self._inbox_queues.submit([ForInbox(draft, fields) for draft in drafts])
-
-    async def _forget(self, blobs: Sequence[str]) -> None:
-        """Delete blobs that no row names; one that stays is collected as an orphan."""
-        for blob in blobs:
-            try:
-                await self._blobs.delete(blob)
-            except BlobFailed as trouble:
-                log.warning("receiving.blob_stays", blob=blob, trouble=trouble.reason)
 
     async def _flush(self, batch: Sequence[list[PreparedReceipt]]) -> Sequence[StoredArrival]:
         written = await self._limited(self._write([draft for drafts in batch for draft in drafts]))

@@ -18,16 +18,13 @@ import asyncpg
 
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.ids import first_id
-from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.storage import blob_removal
-from pillarbox.kernel.storage.blobs import BlobFailed, BlobStore
+from pillarbox.kernel.storage.blobs import BlobStore
 from pillarbox.kernel.work.collectors import in_batches
 from pillarbox.kernel.work.periodic import Periodic
 from pillarbox.receiving import retention_queries as queries
 from pillarbox.receiving.receive import REMEMBERED
-
-log = get("retention")
 
 BATCH: Final = 200
 PAGE_SIZE: Final = 2000
@@ -106,17 +103,5 @@ class ReceivedRetention:
             gone = await queries.lock_free(held, row_ids)
             blobs = await queries.delete_sources(held, gone)
             await queries.delete_emails(held, gone)
-        await self._delete(blobs)
+        await blob_removal.remove(self._pool, self._blobs, blobs, "retention")
         return len(gone)
-
-    async def _delete(self, blobs: Sequence[str | None]) -> None:
-        """Delete blobs whose rows are gone; one that stays is collected as an orphan."""
-        if not await blob_removal.is_allowed(self._pool):
-            return
-        for blob in blobs:
-            if blob is None:
-                continue
-            try:
-                await self._blobs.delete(blob)
-            except BlobFailed as trouble:
-                log.warning("retention.blob_stays", blob=blob, trouble=trouble.reason)

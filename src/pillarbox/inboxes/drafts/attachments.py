@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Final
 from uuid import UUID
@@ -15,14 +15,11 @@ from pillarbox.inboxes.sending.originals import MOST_ATTACHED, ForwardTooLarge
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.network.fetch_result import FetchError, HttpLimits
 from pillarbox.kernel.network.outbound import Outbound
-from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.postgres.database import Source, TeamDb
 from pillarbox.kernel.storage import blob_removal
-from pillarbox.kernel.storage.blobs import BlobFailed, BlobStore
+from pillarbox.kernel.storage.blobs import BlobStore
 from pillarbox.kernel.wire.problems import InvalidAttachment, Problem
 from pillarbox.kernel.work.team_turns import IsGone, TeamTurns
-
-log = get("inboxes")
 
 FOLDER: Final = "drafts"
 """The folder of their blobs."""
@@ -65,7 +62,7 @@ class DraftFiles:
             except Problem as refused:
                 # Only where it is sure that nothing was committed.
                 if refused.status < SERVER_ERROR:
-                    await self._delete(file.blob for file in files)
+                    await blob_removal.delete(self._blobs, (file.blob for file in files), "inboxes")
                 raise
 
     @asynccontextmanager
@@ -91,8 +88,7 @@ class DraftFiles:
 
     async def forget(self, source: Source, blobs: Sequence[str | None]) -> None:
         """Delete blobs that no row names any more; one that stays is collected as an orphan."""
-        if any(blobs) and await blob_removal.is_allowed(source):
-            await self._delete(blobs)
+        await blob_removal.remove(source, self._blobs, blobs, "inboxes")
 
     async def _store(self, accepted: Sequence[NewAttachment], files: list[NewFile]) -> None:
         left = MOST_ATTACHED
@@ -146,14 +142,6 @@ class DraftFiles:
 
     async def _octets(self, file: NewFile) -> bytes:
         return file.data or b"" if file.blob is None else await self._blobs.get(file.blob)
-
-    async def _delete(self, blobs: Iterable[str | None]) -> None:
-        for blob in blobs:
-            if blob is not None:
-                try:
-                    await self._blobs.delete(blob)
-                except BlobFailed as trouble:
-                    log.warning("inboxes.blob_stays", blob=blob, trouble=trouble.reason)
 
 
 def _held(accepted: Sequence[NewAttachment]) -> int:

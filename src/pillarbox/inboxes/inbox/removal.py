@@ -7,7 +7,7 @@ emails stay, and are kept from then on as long as any other.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Final
 from uuid import UUID
 
@@ -20,15 +20,12 @@ from pillarbox.inboxes.inbox.queries import JOB_REMOVE
 from pillarbox.inboxes.labels.queries import JOB_REMOVE as JOB_REMOVE_LABEL
 from pillarbox.inboxes.received_mail import ReceivedMailSource
 from pillarbox.inboxes.search import block_queries as search_blocks
-from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.storage import blob_removal
-from pillarbox.kernel.storage.blobs import BlobFailed, BlobStore
+from pillarbox.kernel.storage.blobs import BlobStore
 from pillarbox.kernel.wire.paging import OLDEST
 from pillarbox.kernel.work.collectors import in_batches
 from pillarbox.kernel.work.jobs import Handler, Job, JobFinished, JobLimit
-
-log = get("inboxes")
 
 BATCH: Final = 500
 DRAFTS: Final = 100
@@ -71,7 +68,7 @@ class InboxRemoval:
         async with db.transaction() as inner:
             gone = await queries.drop_drafts(inner, inbox_id, DRAFTS)
             blobs = await queries.drop_files(inner, gone)
-        await self._forget(blobs)
+        await blob_removal.remove(self._pool, self._blobs, blobs, "inboxes")
         prometheus.REMOVED.add(len(gone), ("drafts",))
         return len(gone)
 
@@ -98,17 +95,6 @@ class InboxRemoval:
             await queries.drop_thread_labels(inner, gone)
         prometheus.REMOVED.add(len(gone), ("threads",))
         return len(gone)
-
-    async def _forget(self, blobs: Sequence[str | None]) -> None:
-        """Delete blobs whose rows are gone; one that stays is collected as an orphan."""
-        named = [blob for blob in blobs if blob is not None]
-        if not named or not await blob_removal.is_allowed(self._pool):
-            return
-        for blob in named:
-            try:
-                await self._blobs.delete(blob)
-            except BlobFailed as trouble:
-                log.warning("inboxes.blob_stays", blob=blob, trouble=trouble.reason)
 
 
 async def _labels_and_agent(db: TeamDb, inbox_id: UUID) -> int:

@@ -25,16 +25,13 @@ from pillarbox.inboxes.threads import purge_queries
 from pillarbox.inboxes.threads.purge_queries import JOB_REMOVE, DueThread, GoneMessage
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.ids import Ids
-from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.storage import blob_removal
-from pillarbox.kernel.storage.blobs import BlobFailed, BlobStore
+from pillarbox.kernel.storage.blobs import BlobStore
 from pillarbox.kernel.work import job_queries
 from pillarbox.kernel.work.collectors import in_batches
 from pillarbox.kernel.work.jobs import Handler, Job, JobFinished, JobLimit
 from pillarbox.kernel.work.periodic import Periodic
-
-log = get("inboxes")
 
 EVERY: Final = timedelta(minutes=15)
 BATCH: Final = 200
@@ -134,7 +131,7 @@ class ThreadPurge:
                     await job_queries.add(held, self._ids.new(), JOB_REMOVE, thread.id, now)
         except NOT_NOW:
             return False
-        await self._forget(blobs)
+        await blob_removal.remove(self._pool, self._blobs, blobs, "inboxes")
         return True
 
     async def erase(self, db: TeamDb, inbox_id: UUID, thread_id: UUID) -> tuple[Sequence[str | None], bool]:
@@ -148,14 +145,3 @@ class ThreadPurge:
         if is_long := len(gone) == AT_ONCE:
             await job_queries.add(db, self._ids.new(), JOB_REMOVE, thread_id, self._clock.now())
         return blobs, not is_long
-
-    async def _forget(self, blobs: Sequence[str | None]) -> None:
-        """Delete blobs whose rows are gone; one that stays is collected as an orphan."""
-        named = [blob for blob in blobs if blob is not None]
-        if not named or not await blob_removal.is_allowed(self._pool):
-            return
-        for blob in named:
-            try:
-                await self._blobs.delete(blob)
-            except BlobFailed as trouble:
-                log.warning("inboxes.blob_stays", blob=blob, trouble=trouble.reason)

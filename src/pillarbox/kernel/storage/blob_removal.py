@@ -12,9 +12,12 @@ the same database from running at the same time.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 
+from pillarbox.kernel.observability.log import get
 from pillarbox.kernel.postgres.database import Connection, Source
 from pillarbox.kernel.storage import queries
+from pillarbox.kernel.storage.blobs import BlobFailed, BlobStore
 
 TRIES = 20
 PAUSE = 0.1
@@ -24,6 +27,24 @@ PAUSE = 0.1
 async def is_allowed(source: Source) -> bool:
     """Return whether blobs may be deleted now."""
     return await queries.may_delete(source)
+
+
+async def remove(source: Source, store: BlobStore, blobs: Iterable[str | None], part: str) -> None:
+    """Delete blobs whose rows are gone, unless a backup is made; `part` says in the log who wanted it."""
+    named = [blob for blob in blobs if blob is not None]
+    if named and await is_allowed(source):
+        await delete(store, named, part)
+
+
+async def delete(store: BlobStore, blobs: Iterable[str | None], part: str) -> None:
+    """Delete blobs that no row has ever named; one that stays is collected as an orphan."""
+    for blob in blobs:
+        if blob is None:
+            continue
+        try:
+            await store.delete(blob)
+        except BlobFailed as trouble:
+            get(part).warning(f"{part}.blob_stays", blob=blob, trouble=trouble.reason)
 
 
 async def hold_off(conn: Connection) -> bool:
