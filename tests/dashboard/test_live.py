@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import AsyncExitStack
 from datetime import timedelta
-from typing import Any, cast
+from typing import Any, cast, get_args
 from uuid import UUID
 
 import asyncpg
@@ -20,6 +20,7 @@ from kit.query_plans import plan, rows_read
 from kit.screens import a_received_email
 from kit.webhooks import hook, publish
 from kit.world import Team, World
+from pillarbox.application import SLICES
 from pillarbox.dashboard.frame.live import DIGESTS, MOST_OF_SESSION
 from pillarbox.kernel.postgres.database import TeamDb
 
@@ -226,6 +227,11 @@ async def test_one_session_takes_a_few_streams(running: World) -> None:
         assert (await client.get(path)).status_code == 503
         answer = await open_streams.enter_async_context(other.stream("GET", path))
         assert answer.status_code == 200
+
+
+def test_the_api_document_names_each_kind_of_thing_that_a_page_may_show() -> None:
+    [stream] = [route for one in SLICES for route in one.pages if route.path == "/dashboard/live"]
+    assert set(get_args(stream.query["of"])) == DIGESTS.keys()
 
 
 async def test_pages_of_an_automation_hear_of_its_runs(running: World) -> None:

@@ -69,7 +69,7 @@ SEALED = [column for one in SLICES for column in one.sealed]
 PLACE = re.compile(r"{[^{}]*}")
 FIELD = re.compile(r"{(\w+)[^{}]*}")
 """A value in the sentence of an invariant, with its format."""
-UNSHOWN = re.compile(r"expected|wanted|name|_ERROR|TABLE", re.IGNORECASE)
+UNSHOWN = re.compile(r"(?i:expected|wanted)|^name$|_ERROR|TABLE")
 """Names of variables and arguments whose texts the dashboard does not show."""
 
 OF_DOMAINS = ("it does not answer in TLS", "it does not speak TLS", "its certificate is not valid: {}")
