@@ -7,12 +7,14 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 
 from kit.manual_world import manual_world, run_jobs
 from kit.people import Visit, a_person, logged_in, text_of
 from kit.world import Team, World
+from pillarbox.dashboard.contacts import bulk_screens
 from pillarbox.dashboard.contacts.filter_rows import (
     OPERATORS,
     FilterRow,
@@ -20,6 +22,7 @@ from pillarbox.dashboard.contacts.filter_rows import (
     input_of,
     rows_of_condition,
 )
+from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.people.roles import TeamRole
 
 Place = tuple[str, Path]
@@ -123,6 +126,31 @@ async def test_acts_on_many_contacts_begin_in_the_table_and_are_watched(place: P
         assert {"contacts.changed", "contacts.act_stopped", "contacts.exported"} <= {
             row["what"] for row in kinds
         }
+
+
+async def test_an_act_that_ends_while_its_page_is_drawn_is_seen(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The digest is not newer than what is shown, so the stream tells of what came in between."""
+    digest_of = bulk_screens.digest_of_bulk_acts
+    async with opened(place) as (here, team, ada):
+
+        async def ended(db: TeamDb, act_id: UUID | None) -> str:
+            while await run_jobs(here):
+                pass
+            return await digest_of(db, act_id)
+
+        monkeypatch.setattr(bulk_screens, "digest_of_bulk_acts", ended)
+        ids = await some_people(team)
+        segment = (await team.post("/segments", {"name": "Crew"})).json()["id"]
+        bulk = f"{CONTACTS}/bulk"
+        await ada.get(CONTACTS)
+        for path in (None, bulk):
+            begun = await ada.post(bulk, action="add_to_segment", segment=segment, id=[ids["Ada"]])
+            assert begun.status_code == 303
+            shown = text_of(await ada.get(path or begun.headers["location"]))
+            assert "Done" in shown
+            assert "Waiting" not in shown
 
 
 async def test_a_contact_is_made_once(place: Place) -> None:

@@ -82,14 +82,15 @@ async def begin(visit: Visit, form: Form) -> Reply[Html]:
 @screen(BULK, title="bulk.title", words="bulk.words", query={"after": str, "before": str, "done": str})
 async def index(visit: Visit) -> Reply[Html]:
     """Show the acts of the last thirty days."""
-    page = await list_page(visit, "/contacts/bulk-acts", BULK)
     digest = await digest_of_bulk_acts(visit.db, None)
+    page = await list_page(visit, "/contacts/bulk-acts", BULK)
     return await visit.draw("contacts/bulk_list.html", acts=page.rows, paging=page.paging, digest=digest)
 
 
 @screen(ONE, title="bulk.one")
 async def show(visit: Visit) -> Reply[Html]:
     """Show how far an act is."""
+    digest = await digest_of_bulk_acts(visit.db, None)
     shown = await visit.get(f"/contacts/bulk-acts/{visit.request.uuid('bulk_act_id')}")
     segment = None
     if shown["segment_id"] is not None:
@@ -100,7 +101,7 @@ async def show(visit: Visit) -> Reply[Html]:
         segment=segment,
         is_running=shown["status"] in ("queued", "in_progress"),
         percent=round(100 * min(1, shown["done"] / shown["total"])) if shown["total"] else None,
-        digest=await digest_of_bulk_acts(visit.db, None),
+        digest=digest,
     )
 
 
