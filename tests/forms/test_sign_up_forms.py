@@ -14,7 +14,7 @@ from uuid import UUID
 import httpx
 import pytest
 
-from kit.manual_world import clock_of, manual_world
+from kit.manual_world import clock_of, manual_world, run_jobs
 from kit.world import Team, World
 from pillarbox.forms import queries, sign_up_queries
 from pillarbox.forms.form_links import confirmation_of, form_of
@@ -274,6 +274,12 @@ async def test_forms_are_changed_closed_and_deleted_by_their_team(here: World) -
     assert await addresses(team) == {ADA}
     [kept] = (await team.get(f"/personal-data/{ADA}")).json()["form_sign_ups"]
     assert kept["confirmed_at"] is not None
+    assert (await team.http.post(f"/personal-data/{ADA}/erase")).status_code == 202
+    clock_of(here).advance(30)
+    while await run_jobs(here):
+        pass
+    assert (await team.get(f"/personal-data/{ADA}")).json()["form_sign_ups"] == []
+    assert await here.pool.fetchval("SELECT count(*) FROM form_sign_ups WHERE address = $1", ADA) == 0
 
 
 async def test_somebody_who_was_erased_is_not_added_by_a_form(here: World) -> None:
