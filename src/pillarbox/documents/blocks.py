@@ -156,8 +156,12 @@ class HtmlDocument(DocumentBase, tag="html"):
     text: str | None = None
 
 
-WAY_OUT: Final = {"de": "Abmelden"}
-"""The text of the link to unsubscribe below Markdown, by language; English has its own."""
+_WAY_OUT: Final = {"de": "Abmelden"}
+
+
+def way_out(language: str) -> str:
+    """Return the text of the link to unsubscribe for a mail in this language; English where there is none."""
+    return _WAY_OUT.get(language.partition("-")[0].lower(), "Unsubscribe")
 
 
 def written_blocks(document: BlockDocument | MarkdownDocument) -> list[Block]:
@@ -166,8 +170,7 @@ def written_blocks(document: BlockDocument | MarkdownDocument) -> list[Block]:
         return document.blocks
     blocks: list[Block] = [TextBlock(text=document.text)]
     if "UNSUBSCRIBE_URL" not in document.text:
-        language = document.language.partition("-")[0].lower()
-        blocks.append(FooterBlock(unsubscribe=WAY_OUT.get(language, "Unsubscribe")))
+        blocks.append(FooterBlock(unsubscribe=way_out(document.language)))
     return blocks
 
 

@@ -14,7 +14,7 @@ from pillarbox.dashboard.frame.visit import Visit
 from pillarbox.dashboard.people.page_visits import Form
 from pillarbox.dashboard.texts import t
 from pillarbox.dashboard.texts.languages import ENGLISH, GERMAN, language
-from pillarbox.documents.blocks import WAY_OUT
+from pillarbox.documents.blocks import way_out
 from pillarbox.documents.gallery import GALLERY
 from pillarbox.documents.gallery_german import GERMAN_GALLERY
 from pillarbox.documents.gallery_parts import GalleryTemplate
@@ -115,8 +115,7 @@ def empty_document(kind: str) -> dict[str, Any]:
     if kind in ("blocks", "markdown"):
         document["language"] = language()
     if kind == "blocks":
-        way_out = WAY_OUT.get(language(), "Unsubscribe")
-        document["blocks"] = [*document["blocks"], {"type": "footer", "unsubscribe": way_out}]
+        document["blocks"] = [*document["blocks"], {"type": "footer", "unsubscribe": way_out(language())}]
     return document
 
 
