@@ -117,6 +117,12 @@ async def test_what_is_typed_survives_a_logout_and_goes_before_a_publication(
         await tab.run("document.querySelector('form[action$=publish]').requestSubmit()")
         await comes(tab, "document.body.innerText.includes('mail is made of it from now on')")
         assert await heading_of(team, template_id) == "Published"
+        # So is a tab, which shows what is stored.
+        await tab.run(TYPED % "Before another tab")
+        await tab.run("document.querySelector('.tabs a[href$=versions]').click()")
+        await comes(tab, "location.pathname.endsWith('/versions') && document.readyState === 'complete'")
+        assert await heading_of(team, template_id) == "Before another tab"
+        assert tab.dialogs == []
 
 
 async def test_an_undo_takes_nothing_with_it(database_url: str, tmp_path: Path, browser: Chromium) -> None:
