@@ -162,6 +162,44 @@ async def test_an_address_is_found_whole(here: World, text: str, is_found: bool)
     assert found is is_found
 
 
+QUOTED: Final = '"kim lee"@quay.example'
+
+
+@pytest.mark.parametrize(
+    ("address", "text", "is_found"),
+    [
+        ("hara@quay.example", "o'hara@quay.example", False),
+        ("hara@quay.example", "/contacts/o%27hara%40quay.example", False),
+        ("hara@quay.example", "'hara@quay.example'", True),
+        ("hara@quay.example", "/contacts/%27hara%40quay.example", True),
+        ("hara@quay.example", r'{"a":"o\u0027hara@quay.example"}', False),
+        ("d@quay.example", "r&d@quay.example", False),
+        ("news@quay.example", "/contacts/kim%2Bnews%40quay.example", False),
+        ("news@quay.example", "?email=%3Cnews%40quay.example%3E", True),
+        (QUOTED, f"Kim <{QUOTED}>", True),
+        (QUOTED, json.dumps([f"Kim <{QUOTED}>"]), True),
+        ("jürgen@quay.example", "/contacts/j%C3%BCrgen%40quay.example", True),
+        ("jürgen@quay.example", "Write to Jürgen@quay.example", True),
+    ],
+)
+async def test_an_address_is_told_from_one_that_ends_with_it(
+    here: World, address: str, text: str, is_found: bool
+) -> None:
+    """What is found is erased, and mail from it is removed: that of another person has to stay."""
+    person = DataSubject.of(address)
+    found = await here.pool.fetchval(
+        "SELECT lower($1) LIKE '%' || $2 || '%' AND lower($1) ~ $3", text, *person.found_by
+    )
+    assert found is is_found
+
+
+async def test_lists_lose_an_address_with_quotes_as_a_whole(here: World) -> None:
+    person = DataSubject.of(QUOTED)
+    given = json.dumps(["ben@quay.example", f"Kim <{QUOTED}>"])
+    left = await here.pool.fetchval("SELECT regexp_replace($1, $2, '\"x\"', 'gi')", given, person.quoted)
+    assert json.loads(left) == ["ben@quay.example", "x"]
+
+
 MADE: Final = (  # noqa: SIM905 (prose reads better as prose)
     "email_id attachment_id webhook_id event topic_id segment_id template contact contact_property_id "
     "broadcast_id inbox thread_id draft_id automation_id run_id api_key_id domain_id identifier suppression "

@@ -24,7 +24,15 @@ BATCH: Final = 500
 """Rows that one step looks at."""
 
 _PLAIN: Final = re.compile(r"[a-z0-9]+")
-_BEFORE: Final = r"(?:(?<![a-z0-9.!#$*+^_~-])|(?<=%[0-9a-f][0-9a-f])|(?<=\\[nrtbf])|(?<=\\u[0-9a-f]{4}))"
+_SIGN: Final = "(?:2[13467abde]|5[ef]|7e)"
+"""Signs of a local part, as URLs and JSON encode them."""
+_BEFORE: Final = (
+    r"(?:(?<![a-z0-9.!#$*+^_~-])(?<![a-z0-9]['&])"
+    rf"|(?<=%[0-9a-f][0-9a-f])(?<![a-z0-9]%{_SIGN})"
+    rf"|(?<=\\[nrtbf])|(?<=\\u[0-9a-f]{{4}})(?<![a-z0-9]\\u00{_SIGN}))"
+)
+"""What an address begins behind. A letter with a sign belongs to the address of somebody else: o'hara is not
+hara."""
 _AFTER: Final = r"(?![a-z0-9-]|\.[a-z0-9])"
 _QUOTED: Final = r'([^"\\]|\\.)*'
 
@@ -69,13 +77,15 @@ class DataSubject:
 
 
 def _local(text: str) -> str:
-    """Return the pattern of a local part, whose special characters URLs encode."""
-    return "".join(
-        char
-        if char.isalnum() or (char in "._-~" and char not in ".")
-        else f"(?:{_escaped(char)}|{_encoded(char)})"
-        for char in text
-    )
+    """Return the pattern of a local part, whose special characters URLs and JSON encode."""
+    return "".join(_character(char) for char in text)
+
+
+def _character(char: str) -> str:
+    if char.isascii() and (char.isalnum() or char in "_-~"):
+        return char
+    before, after = {'"': (r"\\?", ""), "\\": ("", "{1,2}")}.get(char, ("", ""))
+    return f"(?:{before}{_escaped(char)}{after}|{_encoded(char)})"
 
 
 def _encoded(char: str) -> str:
