@@ -27,6 +27,7 @@ from pillarbox.personal_data import erasing
 from pillarbox.personal_data.queries import ErasureRow
 from pillarbox.receiving.arrival import AcceptedRecipient, Arrival
 from pillarbox.receiving.receive import MessageReceiver
+from pillarbox.timeline.history_queries import about_person
 
 KIM: Final = "kim.o'hara+news@quay.example"
 
@@ -533,7 +534,7 @@ async def test_an_erasure_that_is_interrupted_goes_on(here: World, monkeypatch: 
                 raise RuntimeError("the process ends")
 
     monkeypatch.setattr(erasing.faults, "point", ends_now_and_then)
-    monkeypatch.setattr("pillarbox.emails.personal.personal_data.BATCH", 5)
+    monkeypatch.setattr("pillarbox.emails.personal.personal_data.STEP", 5)
     done = await erase(team)
     assert done["status"] == "completed", done
     assert steps > 10
@@ -542,6 +543,43 @@ async def test_an_erasure_that_is_interrupted_goes_on(here: World, monkeypatch: 
     assert counted == 12
     again = await erase(team)
     assert (again["id"], again["status"]) == (done["id"], "completed")
+
+
+async def test_history_of_others_is_not_read_for_an_erasure(here: World) -> None:
+    """A mail has fifty recipients at most, and a step a hundred mails."""
+    team = await here.team("Harbor")
+    email_id = await team.send(to=[KIM, "ben@quay.example", "ann@quay.example"], subject="x", text="x")
+    while await here.turn():
+        pass
+    await here.pool.execute(
+        """UPDATE timeline SET detail = '{"reply": "250 ok"}' WHERE position IS NOT NULL"""
+    )
+    read = await about_person(team.db, [UUID(email_id)], KIM, DataSubject.of(KIM).needle)
+    assert read
+    assert all(event.is_own for event in read)
+
+
+async def test_an_erasure_that_is_asked_for_again_looks_at_what_was_passed(
+    here: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The line of the second request names the address, and is written behind the place of the first."""
+    team = await here.team("Harbor")
+    await team.post("/contacts", {"email": KIM})
+    asked = False
+
+    async def asks_behind_requests(name: str) -> None:
+        nonlocal asked
+        place = await here.pool.fetchval("SELECT part FROM erasures")
+        if name == "personal_data.step_committed" and place == "webhook_events" and not asked:
+            asked = True
+            await team.http.post(f"/personal-data/{KIM}/erase")
+
+    monkeypatch.setattr(erasing.faults, "point", asks_behind_requests)
+    done = await erase(team)
+    assert asked
+    assert done["status"] == "completed", done
+    assert await named_in(here.pool, KIM) == set()
+    assert await faults_of(here) == []
 
 
 async def test_an_erasure_that_is_asked_for_again_while_it_ends_begins_anew(

@@ -1,9 +1,9 @@
 """The data of one person that a slice holds: read for its export, and erased.
 
 A slice says so in its `PLUGIN` (`Slice.personal_data`). Rows are found by a pattern, because an address
-stands in
-texts of many forms: in JSON, in a URL, in a reply of a server. What is compared first is a short text without
-special characters, which costs little where it is not there.
+stands in texts of many forms: in JSON, in a URL, in a reply of a server. What is compared first is a short
+text of the local part, and one of the domain. That costs little; a pattern needs two seconds for ten
+megabytes.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ class DataSubject:
     contact of the address where there is one.
 
     `pattern` is a regular expression of PostgreSQL that finds the address, and no longer one that ends like
-    it;
-    `quoted` finds the JSON strings that have it. `needle` is in every text that has it, in lower case.
+    it; `quoted` finds the JSON strings that have it. `needle` is for LIKE, and fits every text in lower case that
+    has it.
     """
 
     address: str
@@ -67,13 +67,18 @@ class DataSubject:
             contact_id=contact_id,
             pattern=pattern,
             quoted=f'"{_QUOTED}{pattern}{_QUOTED}"',
-            needle=max(_PLAIN.findall(local) or [""], key=len),
+            needle=_longest(local) if given else f"{_longest(local)}%{_longest(domain)}",
         )
 
     @property
     def found_by(self) -> tuple[str, str]:
         """The arguments of a statement that finds the address in a text."""
         return self.needle, self.pattern
+
+
+def _longest(text: str) -> str:
+    """Return the longest part of a text without special characters."""
+    return max(_PLAIN.findall(text) or [""], key=len)
 
 
 def _local(text: str) -> str:

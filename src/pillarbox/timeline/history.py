@@ -47,12 +47,10 @@ async def redact(
     """Erase a person in the details of these emails' events. Events of a recipient whose address is
     `stands_for` lose these facts; elsewhere the address alone gives way."""
     ids, details = [], []
-    for event in await queries.with_details(db, email_ids, stands_for):
+    for event in await queries.about_person(db, email_ids, stands_for, person.needle):
         detail: dict[str, Any] = msgspec.json.decode(event.detail)
         if event.is_own:
             detail = {name: value for name, value in detail.items() if name not in facts}
-        elif person.needle not in event.detail.lower():
-            continue
         ids.append((event.email_id, event.id))
         details.append(msgspec.json.encode(detail).decode())
     if ids:

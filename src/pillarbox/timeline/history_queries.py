@@ -127,8 +127,11 @@ class EventWithDetail(NamedTuple):
     is_own: bool
 
 
-async def with_details(db: TeamDb, email_ids: Sequence[UUID], address: str) -> list[EventWithDetail]:
-    """Return the events of these emails that have a detail."""
+async def about_person(
+    db: TeamDb, email_ids: Sequence[UUID], address: str, needle: str
+) -> list[EventWithDetail]:
+    """Return the events of these emails that have a detail, of the recipient with this address, and those of
+    others whose detail has the needle."""
     return await db.all(
         EventWithDetail,
         """
@@ -137,9 +140,11 @@ async def with_details(db: TeamDb, email_ids: Sequence[UUID], address: str) -> l
           LEFT JOIN recipients r
                  ON r.team_id = t.team_id AND r.email_id = t.email_id AND r.position = t.position
          WHERE t.team_id = $1 AND t.email_id = ANY ($2::uuid[]) AND t.detail IS NOT NULL
+           AND (r.address = $3 OR lower(t.detail::text) LIKE '%' || $4 || '%')
         """,
         email_ids,
         address,
+        needle,
     )
 
 

@@ -41,6 +41,10 @@ from pillarbox.timeline.rules import EventDetail, EventKind, TimelineEntry
 TOLD: Final = ("click", "reply")
 """Facts of an event that are about the person, or may name it."""
 
+STEP: Final = 100
+"""Emails that one step of an erasure reads with all that they say: fewer than of other rows, so that the
+statement has its answer in time where bodies are large."""
+
 MOST_EVENTS: Final = 1000
 AT_ONCE: Final = 4
 """Emails whose bodies are in memory: one may have many megabytes."""
@@ -51,7 +55,7 @@ def eraser(kit: Container) -> EraseStep:
     timeline = kit.need(Timeline)
 
     async def erase(db: TeamDb, person: DataSubject, place: str, now: datetime) -> ErasedRows:
-        walked = await queries.span(db, person, id_at(place), BATCH)
+        walked = await queries.span(db, person, id_at(place), STEP)
         concerned = [email for email in walked if email.is_recipient or email.is_mentioned]
         if open_ids := [email.id for email in concerned if email.is_alone and email.has_work]:
             await _end(db, timeline, person, open_ids, now)
@@ -59,7 +63,7 @@ def eraser(kit: Container) -> EraseStep:
         ready = [email for email in concerned if email.id not in held]
         blobs = await _redact(db, person, ready)
         last = walked[-1].id if walked else None
-        return ErasedRows(place_of(last, len(walked), BATCH), len(ready), waiting=len(held), blobs=blobs)
+        return ErasedRows(place_of(last, len(walked), STEP), len(ready), waiting=len(held), blobs=blobs)
 
     return erase
 
