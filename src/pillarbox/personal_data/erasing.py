@@ -13,7 +13,7 @@ import asyncio
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
 
@@ -30,7 +30,7 @@ from pillarbox.kernel.wire.email_address import EmailAddress
 from pillarbox.kernel.work import job_queries
 from pillarbox.kernel.work.jobs import Handler, Job, JobFinished, JobLimit, JobPostponed
 from pillarbox.personal_data import queries
-from pillarbox.personal_data.queries import JOB, ErasurePlace
+from pillarbox.personal_data.queries import BEHIND_LAST, JOB, ErasurePlace
 from pillarbox.suppressions.erased_addresses import ErasedAddresses
 
 LIMIT: Final = JobLimit((JOB,), running=1, batch=1, pause=0.2)
@@ -49,6 +49,18 @@ class Erasure:
 
     name: str
     erase: EraseStep
+
+
+async def begin(
+    db: TeamDb, ids: Ids, hash_: bytes, address: EmailAddress, contact_id: UUID | None, now: datetime
+) -> UUID:
+    """Begin the erasure of an address with this hash, in the caller's transaction; returns its id."""
+    erasure_id = await queries.begin(db, ids.new(), hash_, address.address, address.given, contact_id, now)
+    # A job that goes on with it ends, so that its pauses are short again. Lines of requests that name the
+    # address are written beside this, that of this request among them.
+    await job_queries.remove(db, erasure_id)
+    await job_queries.add(db, ids.new(), JOB, erasure_id, now + LOGGED_WITHIN)
+    return erasure_id
 
 
 class Erasures:
@@ -77,13 +89,7 @@ class Erasures:
         """Begin the erasure of an address, in the caller's transaction: from its commit on no mail goes to
         it. Returns the id of the erasure."""
         hash_ = await self._erased.hash_of(db.team_id, address.address)
-        now = self._clock.now()
-        erasure_id = await queries.begin(
-            db, self._ids.new(), hash_, address.address, address.given, contact_id, now
-        )
-        # The line of this request is written beside it, and names the address.
-        await job_queries.hasten(db, self._ids.new(), JOB, erasure_id, now + LOGGED_WITHIN)
-        return erasure_id
+        return await begin(db, self._ids, hash_, address, contact_id, self._clock.now())
 
     async def run(self, job: Job) -> JobFinished | JobPostponed:
         """Erase a person, as far as it goes now."""
@@ -111,15 +117,15 @@ class Erasures:
                 return False
             names = [part.name for part in self._parts]
             index = names.index(at.part) if at.part in names else 0
-            if at.part == "done":
+            if at.part == BEHIND_LAST:
                 return False
             now = self._clock.now()
             rows = await self._parts[index].erase(held, person, at.place, now)
             following = ErasurePlace(self._parts[index].name, rows.place or "")
             if rows.place is None:
-                following = ErasurePlace(names[index + 1] if index + 1 < len(names) else "done", "")
+                following = ErasurePlace(names[index + 1] if index + 1 < len(names) else BEHIND_LAST, "")
             await queries.advance(held, erasure_id, following, rows.rows, rows.waiting)
-            if following.part == "done":
+            if following.part == BEHIND_LAST:
                 row = await queries.by_id(held, erasure_id)
                 if row is not None and not row.waiting:
                     await queries.end(held, erasure_id, now)
@@ -128,4 +134,4 @@ class Erasures:
             await faults.point("personal_data.step_written")
         await blob_removal.remove(self._pool, self._blobs, rows.blobs, "personal_data")
         await asyncio.sleep(time.monotonic() - started)
-        return following.part != "done"
+        return following.part != BEHIND_LAST

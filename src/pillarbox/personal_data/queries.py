@@ -12,15 +12,18 @@ from pillarbox.kernel.wire.paging import NO_PAGE, Page
 JOB = "personal_data.erase"
 """Erases a person; its subject is the erasure."""
 
-# Somebody who was erased before, and is known again, is erased once more: the row begins anew.
+BEHIND_LAST = "done"
+"""Stands for a part where all parts have been looked at."""
+
+# Somebody who was erased before, and is known again, is erased once more: the row begins anew. One that goes
+# on looks at everything once more, for it may have passed what has come since.
 BEGIN = """
     INSERT INTO erasures AS e (team_id, id, hash, address, given, contact_id, created_at)
     VALUES ($1, $2, $3, $4, $5, $6, $7)
     ON CONFLICT ON CONSTRAINT erasures_team_hash_key DO UPDATE
        SET address = excluded.address, given = excluded.given, contact_id = coalesce(excluded.contact_id,
            e.contact_id),
-           part = CASE WHEN e.completed_at IS NULL THEN e.part ELSE '' END,
-           place = CASE WHEN e.completed_at IS NULL THEN e.place ELSE '' END,
+           part = '', place = '',
            rows = CASE WHEN e.completed_at IS NULL THEN e.rows ELSE 0 END,
            created_at = CASE WHEN e.completed_at IS NULL THEN e.created_at ELSE excluded.created_at END,
            completed_at = NULL
@@ -51,8 +54,9 @@ ADVANCE = """
      WHERE team_id = $1 AND id = $2
 """
 
+# Not where somebody else goes on with it by now.
 BEGIN_AGAIN = """
-    UPDATE erasures SET part = '', place = '' WHERE team_id = $1 AND id = $2
+    UPDATE erasures SET part = '', place = '' WHERE team_id = $1 AND id = $2 AND part = $3
 """
 
 END = """
@@ -106,7 +110,7 @@ async def begin(
     contact_id: UUID | None,
     now: datetime,
 ) -> UUID:
-    """Begin the erasure of an address, or go on with the one that there is; returns its id."""
+    """Begin the erasure of an address, or begin the one that there is anew; returns its id."""
     found: UUID = await db.value(BEGIN, erasure_id, hash_, address, given, contact_id, now)
     return found
 
@@ -137,8 +141,8 @@ async def advance(db: TeamDb, erasure_id: UUID, place: ErasurePlace, rows: int, 
 
 
 async def begin_again(db: TeamDb, erasure_id: UUID) -> None:
-    """Let an erasure look at everything once more."""
-    await db.run(BEGIN_AGAIN, erasure_id)
+    """Let an erasure that is behind the last part look at everything once more."""
+    await db.run(BEGIN_AGAIN, erasure_id, BEHIND_LAST)
 
 
 async def end(db: TeamDb, erasure_id: UUID, now: datetime) -> None:

@@ -20,11 +20,10 @@ from pillarbox.kernel.terminal.output_file import STANDARD, output_file
 from pillarbox.kernel.terminal.program import running_program
 from pillarbox.kernel.terminal.questions import confirm
 from pillarbox.kernel.wire.email_address import EmailAddress, NotAnAddress, email_address
-from pillarbox.kernel.work import job_queries
 from pillarbox.people.audit import Act, record_command
 from pillarbox.personal_data import queries
+from pillarbox.personal_data.erasing import begin
 from pillarbox.personal_data.export import person_file, readers_of
-from pillarbox.personal_data.queries import JOB
 from pillarbox.suppressions.erased_addresses import ErasedAddresses
 from pillarbox.teams.commands.choosing import TeamOption, one_team
 
@@ -87,14 +86,10 @@ async def _erase(connected: CommandDatabase, team: str | None, text: str, *, ask
     if asks:
         confirm(f"Erase {address.shown} for good?")
     clock = SystemClock()
-    ids, now = Ids(clock), clock.now()
     hash_ = await _erased(connected).hash_of(owner.id, address.address)
     async with TeamDb(connected.pool, owner.id).transaction() as db:
         contact_id = await store.id_of(db, address.address)
-        erasure_id = await queries.begin(
-            db, ids.new(), hash_, address.address, address.given, contact_id, now
-        )
-        await job_queries.hasten(db, ids.new(), JOB, erasure_id, now)
+        erasure_id = await begin(db, Ids(clock), hash_, address, contact_id, clock.now())
         await record_command(db, Act.PERSON_ERASED, str(erasure_id))
     say(f"The erasure {erasure_id} has begun: no mail goes to the address any more.")
     if not waits or connected.server is None:
