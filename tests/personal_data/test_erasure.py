@@ -27,6 +27,8 @@ from pillarbox.personal_data import erasing
 from pillarbox.personal_data.queries import ErasureRow
 from pillarbox.receiving.arrival import AcceptedRecipient, Arrival
 from pillarbox.receiving.receive import MessageReceiver
+from pillarbox.suppressions import erased_queries
+from pillarbox.suppressions.erased_addresses import IN_PLACE, ErasedAddresses
 from pillarbox.timeline.history_queries import about_person
 
 KIM: Final = "kim.o'hara+news@quay.example"
@@ -514,6 +516,39 @@ async def test_mail_that_is_still_to_go_out_ends(here: World) -> None:
     assert (await carried_out(team, answer.json()["id"]))["status"] == "completed"
     assert (await team.get(f"/emails/{both}")).json()["to"] == [ERASED_ADDRESS, "ben@quay.example"]
     assert await faults_of(here) == []
+
+
+async def test_accepting_and_sending_ask_once_whether_anybody_was_erased(
+    here: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The statement that they run anyway tells."""
+    team = await here.team("Harbor")
+    to = [KIM, "ben@quay.example"]
+    before = await team.send(to=to, subject="Soon", text="Hello", scheduled_at="in 1 hour")
+    await team.http.post(f"/personal-data/{KIM}/erase")
+
+    async def asked_again(*_: object) -> bool:
+        raise AssertionError("asked once more")
+
+    monkeypatch.setattr(erased_queries, "has_erased", asked_again)
+    after = await team.send(to=to, subject="Now", text="Hello")
+    clock_of(here).advance(3700)
+    while await here.turn():
+        pass
+    for email_id in (before, after):
+        events = (await team.get(f"/emails/{email_id}/events")).json()["data"]
+        assert {(e["recipient"], e["event"]) for e in events if e["recipient"]} >= {
+            (KIM, "suppressed"),
+            ("ben@quay.example", "delivered"),
+        }
+
+
+async def test_hashes_of_an_import_are_those_of_single_addresses(here: World) -> None:
+    team, erased = await here.team("Harbor"), here.app.need(ErasedAddresses)
+    addresses = [f"kim{number}@quay.example" for number in range(IN_PLACE + 1)]
+    many = await erased.hashes(team.id, addresses)
+    assert list(many.values()) == addresses
+    assert many[await erased.hash_of(team.id, addresses[-1])] == addresses[-1]
 
 
 async def test_an_erasure_that_is_interrupted_goes_on(here: World, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -257,7 +257,7 @@ class Commits:
             del origins[team_id, ""]
             if self._erased is not None:
                 addresses = {address for team, address in judged if team == team_id}
-                for address in await self._erased.among(conn, team_id, addresses):
+                for address in await self._erased.found_among(conn, team_id, addresses):
                     origins.setdefault((team_id, address), ERASED)
         return origins
 

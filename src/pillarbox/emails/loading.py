@@ -101,7 +101,7 @@ class EmailLoader:
         people = await queries.targets(conn, team_id, email_ids)
         if self._erased is None or not any(person.has_erased for person in people):
             return people
-        gone = await self._erased.among(conn, team_id, {person.address for person in people})
+        gone = await self._erased.found_among(conn, team_id, {person.address for person in people})
         return [
             person._replace(origin=person.origin or ERASED) if person.address in gone else person
             for person in people

@@ -159,7 +159,7 @@ async def _refuse_erased(db: TeamDb, erased: ErasedAddresses) -> int:
     if not await erased.has_any(db):
         return 0
     addresses = await upsert_queries.staged_addresses(db.connection)
-    gone = await erased.among(db.source, db.team_id, addresses)
+    gone = await erased.found_among(db.source, db.team_id, addresses)
     await upsert_queries.unstage(db.connection, sorted(gone))
     return len(gone)
 
