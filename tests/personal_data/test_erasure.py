@@ -15,6 +15,7 @@ import pytest
 
 from kit.builders import BUILDERS, a_broadcast_with_a_plan
 from kit.hostile_rows import COLUMNS, OUR_TABLES
+from kit.inbox_rows import an_inbox
 from kit.manual_world import clock_of, manual_world, run_jobs
 from kit.webhooks import hook
 from kit.world import Team, World
@@ -315,16 +316,21 @@ LARGE: Final = b64encode(b"Dear Kim\n" * 40_000).decode()
 FILES: Final = [{"content": LARGE, "filename": "kim.txt"}]
 
 
-async def a_received(team: Team, subject: str = "Question", rest: bytes = b"\r\nHello\r\n") -> None:
+async def a_received(
+    team: Team,
+    subject: str = "Question",
+    rest: bytes = b"\r\nHello\r\n",
+    to: str = "hello@harbor.example",
+) -> None:
     """Make a received mail from the person."""
-    raw = f"From: Kim <{KIM}>\r\nTo: hello@harbor.example\r\nSubject: {subject}\r\n".encode() + rest
+    raw = f"From: Kim <{KIM}>\r\nTo: {to}\r\nSubject: {subject}\r\n".encode() + rest
     arrival = Arrival(
         client="192.0.2.1",
         helo="mx.quay.example",
         protocol="ESMTP",
         tls=None,
         mail_from=KIM,
-        recipients=(AcceptedRecipient(team.id, "hello@harbor.example"),),
+        recipients=(AcceptedRecipient(team.id, to),),
     )
     await team.world.app.need(MessageReceiver).take(arrival, ReceivedText(raw, None, len(raw)))
 
@@ -636,6 +642,26 @@ async def test_an_erasure_that_is_asked_for_again_while_it_ends_begins_anew(
     assert ended
     assert done["status"] == "completed"
     assert await faults_of(here) == []
+
+
+async def test_a_step_locks_an_inbox_for_few_threads(here: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    team = await here.team("Harbor")
+    inbox = await an_inbox(team, "support")
+    for number in range(5):
+        await a_received(team, f"Question {number}", to=inbox.address)
+    counted = "SELECT count(*) FROM inbox_threads"
+    left = [await here.pool.fetchval(counted)]
+
+    async def counts(name: str) -> None:
+        if name == "personal_data.step_committed":
+            left.append(await here.pool.fetchval(counted))
+
+    monkeypatch.setattr(erasing.faults, "point", counts)
+    monkeypatch.setattr("pillarbox.inboxes.personal_data.THREADS", 2)
+    done = await erase(team)
+    assert done["status"] == "completed", done
+    assert sorted(set(left), reverse=True) == [5, 3, 1, 0]
+    assert await named_in(here.pool, KIM) == set()
 
 
 async def test_an_erasure_without_its_job_is_a_gap(here: World) -> None:

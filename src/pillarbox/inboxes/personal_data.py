@@ -7,13 +7,14 @@ is removed and what was sent is erased as all other mail (docs/decisions/0182).
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
 from typing import Any, Final
 
 import msgspec
 
 from pillarbox.inboxes import personal_queries as queries
+from pillarbox.inboxes.personal_queries import MessageOfPerson
 from pillarbox.inboxes.threads.changes import Threads
 from pillarbox.inboxes.threads.purge import ThreadPurge
 from pillarbox.kernel.personal_data import (
@@ -28,8 +29,22 @@ from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.slices import Container
 from pillarbox.kernel.wire.problems import NotFound
 
+THREADS: Final = 20
+"""Threads that one step removes: their inboxes are locked meanwhile, and mail to them waits."""
+
 START: Final = "00000000-0000-0000-0000-000000000000,00000000-0000-0000-0000-000000000000"
 """Before the first message of the first inbox."""
+
+
+def _first(walked: Sequence[MessageOfPerson]) -> Sequence[MessageOfPerson]:
+    """Return as many messages as have `THREADS` threads of the person."""
+    threads = set()
+    for number, row in enumerate(walked, 1):
+        if row.is_concerned:
+            threads.add(row.thread_id)
+        if len(threads) == THREADS:
+            return walked[:number]
+    return walked
 
 
 def thread_eraser(kit: Container) -> EraseStep:
@@ -38,7 +53,8 @@ def thread_eraser(kit: Container) -> EraseStep:
 
     async def erase(db: TeamDb, person: DataSubject, place: str, _: datetime) -> ErasedRows:
         walked = await queries.span(db, person, (place or START).split(","), BATCH)
-        threads = dict.fromkeys((row.inbox_id, row.thread_id) for row in walked if row.is_concerned)
+        looked_at = _first(walked)
+        threads = dict.fromkeys((row.inbox_id, row.thread_id) for row in looked_at if row.is_concerned)
         blobs: list[str | None] = []
         waiting = 0
         for inbox_id, thread_id in threads:
@@ -51,7 +67,8 @@ def thread_eraser(kit: Container) -> EraseStep:
             gone, is_whole = await purge.erase(db, inbox_id, thread_id)
             blobs += gone
             waiting += not is_whole
-        following = None if len(walked) < BATCH else f"{walked[-1].inbox_id},{walked[-1].id}"
+        is_last = looked_at == walked and len(walked) < BATCH
+        following = None if is_last else f"{looked_at[-1].inbox_id},{looked_at[-1].id}"
         return ErasedRows(following, len(threads), waiting=waiting, blobs=blobs)
 
     return erase
