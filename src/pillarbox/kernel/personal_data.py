@@ -43,8 +43,8 @@ class DataSubject:
     contact of the address where there is one.
 
     `pattern` is a regular expression of PostgreSQL that finds the address, and no longer one that ends like
-    it; `quoted` finds the JSON strings that have it. `needle` is for LIKE, and fits every text in lower case that
-    has it.
+    it; `quoted` finds the JSON strings that have it. `needle` is for LIKE, and fits every text in lower
+    case that has it.
     """
 
     address: str
