@@ -31,8 +31,8 @@ _BEFORE: Final = (
     rf"|(?<=%[0-9a-f][0-9a-f])(?<![a-z0-9]%{_SIGN})"
     rf"|(?<=\\[nrtbf])|(?<=\\u[0-9a-f]{{4}})(?<![a-z0-9]\\u00{_SIGN}))"
 )
-"""What an address begins behind. A letter with a sign belongs to the address of somebody else: o'hara is not
-hara."""
+"""The place where an address begins. A letter with a sign before it belongs to the address of somebody else:
+o'hara is not hara."""
 _AFTER: Final = r"(?![a-z0-9-]|\.[a-z0-9])"
 _QUOTED: Final = r'([^"\\]|\\.)*'
 
