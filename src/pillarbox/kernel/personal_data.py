@@ -78,7 +78,8 @@ class DataSubject:
 
 def _longest(text: str) -> str:
     """Return the longest part of a text without special characters."""
-    return max(_PLAIN.findall(text) or [""], key=len)
+    found: list[str] = _PLAIN.findall(text)
+    return max(found or [""], key=len)
 
 
 def _local(text: str) -> str:
