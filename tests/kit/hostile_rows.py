@@ -58,6 +58,7 @@ OUR_COLUMNS: Final = frozenset(
     {
         *("examinations.result", "dkim_keys.selector", "dkim_keys.public_key", "emails.domain_name"),
         *("segments.conditions", "contact_bulk_acts.conditions", "contact_bulk_acts.reason"),
+        "link_checks.reason",
     }
 )
 

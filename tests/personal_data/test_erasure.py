@@ -97,7 +97,7 @@ NO_ROWS: Final = frozenset(
     {
         *("automation_triggers", "deliveries", "events", "paused", "webhook_deliveries", "webhook_outcomes"),
         *("erasures", "images", "inbox_agents", "person_sessions", "provider_days", "received_attachments"),
-        "team_invitations",
+        *("link_checks", "team_invitations"),
     }
 )
 """Tables without a row before: work that is done, what is of people of the team, and what names nobody."""

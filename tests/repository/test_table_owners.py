@@ -43,7 +43,7 @@ OWNERS = {
     "delivery": {"deliveries", "destinations", "mta_sts_policies", "paused", "sites"},
     "doctor": {"examinations"},
     "directory": {"directory_domains", "directory_inboxes", "directory_keys"},
-    "documents": {"images"},
+    "documents": {"images", "link_checks"},
     "domains": {"dkim_keys", "domain_claims", "domains"},
     "emails": {
         "attachments",

@@ -98,6 +98,7 @@ SELECT create_distributed_table('forms', 'team_id', colocate_with => 'emails');
 SELECT create_distributed_table('form_sign_ups', 'team_id', colocate_with => 'emails');
 SELECT create_distributed_table('templates', 'team_id', colocate_with => 'emails');
 SELECT create_distributed_table('images', 'team_id', colocate_with => 'emails');
+SELECT create_distributed_table('link_checks', 'team_id', colocate_with => 'emails');
 SELECT create_distributed_table('template_versions', 'team_id', colocate_with => 'emails');
 SELECT create_distributed_table('broadcasts', 'team_id', colocate_with => 'emails');
 SELECT create_distributed_table('broadcast_recipients', 'team_id', colocate_with => 'emails');

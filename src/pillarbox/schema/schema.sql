@@ -823,6 +823,23 @@ CREATE TABLE images (
     PRIMARY KEY (team_id, id)
 ) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 200);
 
+-- Links of mail that was not sent yet, and what their servers answered. `id` follows from the URL, so that a team asks
+-- for one once.
+CREATE TABLE link_checks (
+    team_id     uuid        NOT NULL,
+    id          uuid        NOT NULL,
+    url         text        NOT NULL,
+    status      text        NOT NULL CHECK (status IN ('waiting', 'ok', 'broken', 'unreachable', 'refused')),
+    reason      text,
+    http_status integer,
+    asked_at    timestamptz NOT NULL,
+    checked_at  timestamptz,
+    PRIMARY KEY (team_id, id),
+    CHECK ((checked_at IS NULL) = (status = 'waiting'))
+) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 200);
+
+CREATE INDEX link_checks_asked_at_idx ON link_checks (asked_at);
+
 -- `resolved_at`: when the recipients were written; `paused_for` shows as `queued` on the wire; `failed_for` says why
 -- it is `failed`. `content_id` is what its copies share, frozen when it was queued.
 CREATE TABLE broadcasts (

@@ -10,6 +10,7 @@ from pillarbox.dashboard.broadcasts.content_form import CONTENT_BYTES, content_o
 from pillarbox.dashboard.broadcasts.draft_steps import draft_page
 from pillarbox.dashboard.broadcasts.plan_form import content_of_variant, pace_of, test_of, without_ids
 from pillarbox.dashboard.broadcasts.report import report_page
+from pillarbox.dashboard.editor.link_report import begin, parts_of_broadcast
 from pillarbox.dashboard.emails.mail_frame import mail_frame
 from pillarbox.dashboard.frame.screens import act, screen
 from pillarbox.dashboard.frame.visit import Visit, with_query
@@ -136,6 +137,18 @@ async def send_copy(visit: Visit, form: Form) -> Reply[Html]:
     except Problem as problem:
         return await broadcast_page(visit, status=problem.status, problem=problem.message, step="content")
     return visit.to(with_query(here(visit), step="content", done="broadcast_copy_sent"))
+
+
+@act(f"{ONE}/links", title="links.check", back=HERE)
+async def check_links(visit: Visit, _: Form) -> Reply[Html]:
+    """Let a job check the links, of all variants. It changes nothing of the draft."""
+    broadcast = await visit.get(api(visit), shown=False)
+    plan = await visit.get(f"{api(visit)}/plan", shown=False)
+    try:
+        await begin(visit, parts_of_broadcast(broadcast, plan))
+    except Problem as problem:
+        return await broadcast_page(visit, status=problem.status, problem=problem.message, step="review")
+    return visit.to(f"{with_query(here(visit), step='review', done='links_asked')}#links")
 
 
 # What is done with it -----------------------------------------------------------------------------

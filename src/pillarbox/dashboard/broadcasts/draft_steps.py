@@ -13,6 +13,7 @@ from pillarbox.broadcasts.preview.checks import checks
 from pillarbox.dashboard.broadcasts.broadcast_list import HERE, choices_of, name_of
 from pillarbox.dashboard.broadcasts.content_form import ContentForm, revision_of, shown_content
 from pillarbox.dashboard.broadcasts.plan_form import FIELDS_OF_VARIANT, HOURS, time_and_unit
+from pillarbox.dashboard.editor.link_report import parts_of_broadcast, report_of
 from pillarbox.dashboard.emails.email_details import LEVEL_TONES
 from pillarbox.dashboard.frame.code_samples import ApiExample
 from pillarbox.dashboard.frame.times import zone
@@ -81,6 +82,8 @@ async def draft_page(
         values["topics"] = await choices_of(visit, "/topics")
     if chosen == "review":
         noted = await checks(visit.db, visit.request.use(Senders), UUID(broadcast["id"]))
+        values["links"] = await report_of(visit, parts_of_broadcast(broadcast, plan))
+        values |= {"links_act": f"{here}/links", "links_here": f"{here}?step=review#links"}
         values |= {"noted": noted, "level_tones": LEVEL_TONES, "plan_lines": plan_lines(plan)}
     return await visit.draw(
         "broadcasts/draft.html",

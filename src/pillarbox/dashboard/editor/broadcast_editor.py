@@ -64,6 +64,12 @@ async def change_block(visit: Visit, form: Form) -> Reply[Html]:
     return await editor_page.change_block(visit, thing_of(visit), PAGE, form)
 
 
+@act(f"{ONE}/links", title="links.check", back=HERE)
+async def check_links(visit: Visit, _: Form) -> Reply[Html]:
+    """Let a job check the links. It changes nothing of the draft."""
+    return await editor_page.check_links(visit, thing_of(visit), PAGE)
+
+
 @act(f"{ONE}/content", title="editor.save", back=HERE, records=Act.BROADCAST_CHANGED, limit=LARGEST_FORM)
 async def change_content(visit: Visit, form: Form) -> Reply[Html]:
     """Store subject, sender and text, or write in another way."""

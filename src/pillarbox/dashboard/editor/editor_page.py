@@ -30,6 +30,7 @@ from pillarbox.dashboard.editor.edited_thing import (
     written_document,
 )
 from pillarbox.dashboard.editor.image_list import shown_images
+from pillarbox.dashboard.editor.link_report import begin, parts_of, report_of
 from pillarbox.dashboard.editor.mail_checks import CheckedMail, MailCheck, checks_of
 from pillarbox.dashboard.editor.preview import look_of, preview_frame, problem_frame
 from pillarbox.dashboard.frame.visit import Visit, with_query
@@ -40,7 +41,7 @@ from pillarbox.dashboard.texts import t
 from pillarbox.documents.rendering import DocumentRendering, RenderedDocument
 from pillarbox.documents.team_theme import theme_of
 from pillarbox.kernel.http.request import Html, Reply
-from pillarbox.kernel.wire.problems import Conflict, Invalid, Problem
+from pillarbox.kernel.wire.problems import Conflict, Invalid, NotFound, Problem
 
 CONTACTS: Final = 50
 """So many contacts are offered to be previewed for."""
@@ -79,6 +80,9 @@ async def show(
         opened=opened or query.text("open") or "",
         kept_texts=kept_texts or (),
         checks=await stored_checks(visit, content),
+        links=await report_of(visit, parts_of(content)),
+        links_act=f"{thing.path}/links",
+        links_here=f"{thing.path}#links",
         contacts=await _contacts(visit),
         placeholders=await _placeholders(visit, content),
         pictures=await shown_images(visit),
@@ -186,6 +190,17 @@ async def change_content(visit: Visit, thing: EditedThing, template: str, form: 
         typed = dict(form.fields)
         return await show(visit, thing, template, status=problem.status, problem=problem.message, typed=typed)
     return visit.to(thing.path, done="editor_saved")
+
+
+async def check_links(visit: Visit, thing: EditedThing, template: str) -> Reply[Html]:
+    """Let a job check the links of what is stored, and come back to them."""
+    try:
+        await begin(visit, parts_of(await content_of(visit, thing)))
+    except NotFound:
+        raise
+    except Problem as problem:
+        return await show(visit, thing, template, status=problem.status, problem=problem.message)
+    return visit.to(f"{with_query(thing.path, done='links_asked')}#links")
 
 
 async def stored_checks(visit: Visit, content: EditedContent) -> list[MailCheck]:

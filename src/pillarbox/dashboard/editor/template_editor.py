@@ -77,6 +77,12 @@ async def change_content(visit: Visit, form: Form) -> Reply[Html]:
     return await editor_page.change_content(visit, thing_of(visit), PAGE, form)
 
 
+@act(f"{ONE}/links", title="links.check", back=HERE)
+async def check_links(visit: Visit, _: Form) -> Reply[Html]:
+    """Let a job check the links. It changes nothing of the template."""
+    return await editor_page.check_links(visit, thing_of(visit), PAGE)
+
+
 @act(f"{ONE}/publish", title="template.publish", back=HERE, records=Act.TEMPLATE_PUBLISHED)
 async def publish(visit: Visit, _: Form) -> Reply[Html]:
     thing = thing_of(visit)

@@ -37,7 +37,8 @@ class HttpLimits:
 
     `connect` are the seconds until connected, TLS included; the look-up before has the resolver's own limit.
     A body of more than `max_bytes` is a failure; with `cut` it ends there and is not read on. Redirects are
-    followed only by a GET. A connection is `kept` for so many seconds after its answer.
+    followed only by GET and HEAD. A connection is `kept` for so many seconds after its answer. With
+    `is_head_enough` an answer ends at its head: for HEAD, and where no body is wanted.
     """
 
     max_bytes: int
@@ -46,6 +47,7 @@ class HttpLimits:
     redirects: int = 0
     cut: bool = False
     kept: float = 0.0
+    is_head_enough: bool = False
 
 
 class HttpAnswer(NamedTuple):

@@ -164,7 +164,7 @@ class HttpConnection(asyncio.Protocol):
         if not come.has_head:
             come.headers.clear()
             come.announced = 0
-        elif come.limits.redirects and come.status in REDIRECTS:
+        elif come.limits.is_head_enough or (come.limits.redirects and come.status in REDIRECTS):
             self._finish(closing=True)
         elif come.announced > come.limits.max_bytes and not come.limits.cut and not come.is_last:
             self._finish(cut=True)

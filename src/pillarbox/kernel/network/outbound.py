@@ -72,8 +72,10 @@ class Outbound:
 
         The connection is not used again. `headers` and the body go to the first origin alone.
         """
-        if limits.redirects and method != "GET":
-            raise ValueError("only GET may follow redirects")
+        if limits.redirects and method not in ("GET", "HEAD"):
+            raise ValueError("only GET and HEAD may follow redirects")
+        if method == "HEAD" and not limits.is_head_enough:
+            raise ValueError("an answer to HEAD has no body to wait for")
         try:
             async with asyncio.timeout(limits.total):
                 return await self._follow(method, parse_url(url), headers or {}, body, limits)
@@ -103,7 +105,7 @@ class Outbound:
         self, method: str, target: WebAddress, headers: Mapping[str, str], body: bytes, limits: HttpLimits
     ) -> HttpAnswer:
         for _ in range(limits.redirects + 1):
-            length = len(body) if body or method != "GET" else None
+            length = len(body) if body or method not in ("GET", "HEAD") else None
             sent = FETCH_HEADERS | dict(headers) | {"Connection": "close"}
             answer = await self._answer(target, _head(method, target, sent, length), body, limits)
             if not limits.redirects or answer.status not in REDIRECTS:

@@ -237,6 +237,40 @@ TEXTS: Final[dict[str, str]] = {
     "checks.undeclared": "Platzhalter, für die nichts vereinbart ist: {names}.",
     "checks.no_fallback": "Platzhalter ohne Ersatzwert: {names}.",
     "checks.placeholders": "Jeder Platzhalter hat einen Ersatzwert.",
+    "links.title": "Links",
+    "links.check": "Links prüfen",
+    "links.refresh": "Aktualisieren",
+    "links.none": "Es gibt keinen Link, der geprüft werden kann.",
+    "links.unshown": "{count} weitere Links.",
+    "links.most": "Nur die ersten {count} verschiedenen Links werden geprüft.",
+    "links.status.ok": "In Ordnung",
+    "links.status.broken": "Defekt",
+    "links.status.unreachable": "Nicht erreicht",
+    "links.status.refused": "Nicht angefragt",
+    "links.status.waiting": "Wird geprüft",
+    "links.status.unknown": "Noch nicht geprüft",
+    "links.reason.answer": "Der Server antwortet mit Status {status}.",
+    "links.reason.not_for_programs": (
+        "Der Server antwortet einem Programm mit Status {status}. Öffnen Sie den Link selbst: Menschen sehen "
+        "die Seite vielleicht."
+    ),
+    "links.reason.timeout": "Der Server hat nicht rechtzeitig geantwortet.",
+    "links.reason.dns": "Diesen Host gibt es nicht.",
+    "links.reason.connect": "Es kam keine Verbindung zustande.",
+    "links.reason.tls": "Zertifikat oder TLS des Servers stimmt nicht.",
+    "links.reason.protocol": "Der Server gab keine vollständige Antwort.",
+    "links.reason.too_large": "Die Antwort ist zu groß.",
+    "links.reason.header": "Der Link hat Zeichen, die nicht gesendet werden können.",
+    "links.reason.url": "Er leitet zu etwas weiter, das keine Webadresse ist.",
+    "links.reason.redirects": "Er leitet zu oft weiter.",
+    "links.reason.refused": "Er führt zu einer Adresse, die nicht öffentlich ist.",
+    "links.reason.too_late": "Dafür war keine Zeit. Prüfen Sie die Links in einer Stunde noch einmal.",
+    "links.reason.internal_error": (
+        "Die Prüfung ist fehlgeschlagen. Prüfen Sie die Links in einer Stunde noch einmal."
+    ),
+    "done.links_asked": (
+        "Die Links werden geprüft. Die der letzten Stunde werden nicht noch einmal angefragt."
+    ),
     "theme.title": "Aussehen der Mails",
     "theme.words": "Farben, Logo, Schrift, Marke",
     "theme.lead": "Blöcke und Markdown übernehmen diese Farben, dieses Logo und diese Fußzeile.",
