@@ -13,6 +13,8 @@ from kit.manual_world import manual_world, run_jobs
 from kit.people import Visit, a_person, logged_in, text_of
 from kit.receiver import receiver, status
 from kit.world import Team, World
+from pillarbox.dashboard.texts import has_text
+from pillarbox.kernel.network.fetch_result import FAILURES
 from pillarbox.people.roles import TeamRole
 
 
@@ -43,7 +45,7 @@ async def test_links_of_a_template_are_checked_and_shown_with_what_is_wrong(here
         page = text_of(await ada.get(path))
         assert "Not checked yet" in page
         assert "Refresh" not in page
-        asked = await ada.send(f"{path}/links", path)
+        asked = await ada.send(path, f"{path}/links")
         assert asked.headers["location"] == f"{path}?done=links_asked#links"
         page = text_of(await ada.get(path))
         assert "Is being checked" in page
@@ -76,7 +78,7 @@ async def test_the_last_step_of_a_broadcast_has_the_links_of_all_variants(here: 
         answer = await team.call("PUT", f"/broadcasts/{broadcast}/plan", {"ab_test": test})
         assert answer.status_code == 200, answer.text
         path = f"/dashboard/broadcasts/{broadcast}"
-        asked = await ada.send(f"{path}/links", f"{path}?step=review")
+        asked = await ada.send(f"{path}?step=review", f"{path}/links")
         assert asked.headers["location"] == f"{path}?step=review&done=links_asked#links"
         await run_jobs(here)
         page = text_of(await ada.get(f"{path}?step=review"))
@@ -85,8 +87,12 @@ async def test_the_last_step_of_a_broadcast_has_the_links_of_all_variants(here: 
             "HEAD /in/base HTTP/1.1",
             "HEAD /in/other HTTP/1.1",
         ]
-        editor = await ada.send(f"{path}/editor/links", f"{path}/editor")
+        editor = await ada.send(f"{path}/editor", f"{path}/editor/links")
         assert editor.headers["location"] == f"{path}/editor?done=links_asked#links"
+
+
+def test_every_failure_of_a_request_has_a_text() -> None:
+    assert [kind for kind in FAILURES if not has_text(f"links.reason.{kind}")] == []
 
 
 async def test_viewers_see_the_links_and_begin_nothing(here: World) -> None:
@@ -98,5 +104,5 @@ async def test_viewers_see_the_links_and_begin_nothing(here: World) -> None:
     assert "Check the links" not in text_of(page)
     assert (await ben.post(f"{path}/links")).status_code == 403
     cleo = await browser(other)
-    assert (await cleo.post(f"{path}/links")).status_code == 404
+    assert (await cleo.send("/dashboard/templates", f"{path}/links")).status_code == 404
     assert await here.pool.fetchval("SELECT count(*) FROM link_checks") == 0

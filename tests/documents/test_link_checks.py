@@ -97,6 +97,7 @@ async def test_redirects_are_followed_to_a_bound() -> None:
 
 
 async def test_no_private_address_is_asked_for_also_behind_a_redirect() -> None:
+    """WH-06."""
     zone = Zone(inside_example=["127.0.0.2"], two_example=["127.0.0.1", "10.0.0.1"])
     async with receiver() as at, receiver(host="127.0.0.2") as inside, client(zone) as outbound:
         refused = LinkResult("refused", "refused")

@@ -74,6 +74,8 @@ async def test_redirects_are_followed_only_when_asked() -> None:
         assert (got.status, got.body, got.headers["location"]) == (307, b"moved", "/b")
         with pytest.raises(ValueError, match="only GET"):
             await outbound.fetch("POST", "http://hook.example/", HttpLimits(max_bytes=1, redirects=1))
+        with pytest.raises(ValueError, match="HEAD"):
+            await outbound.fetch("HEAD", "http://hook.example/", HttpLimits(max_bytes=1))
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])

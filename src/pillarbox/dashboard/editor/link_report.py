@@ -38,7 +38,7 @@ class ShownLink(NamedTuple):
 
 
 class LinkReport(NamedTuple):
-    """What is shown of the links of a mail. `most` is how many are checked where it has more of them, else 0;
+    """The links of a mail as they are shown. `most` is how many are checked where it has more of them, else 0;
     `unshown` are counted only."""
 
     shown: Sequence[ShownLink]

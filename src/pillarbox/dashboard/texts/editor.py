@@ -222,7 +222,7 @@ TEXTS: Final[dict[str, str]] = {
     "checks.undeclared": "Placeholders that nothing is declared for: {names}.",
     "checks.no_fallback": "Placeholders without a fallback: {names}.",
     "checks.placeholders": "Every placeholder has a value to fall back on.",
-    "links.title": "Links",
+    "links.title": "Links of the mail",
     "links.check": "Check the links",
     "links.refresh": "Refresh",
     "links.none": "There is no link that can be checked.",

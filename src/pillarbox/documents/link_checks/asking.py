@@ -25,11 +25,11 @@ NOT_FOR_PROGRAMS: Final = (401, 403, 407, 429, 503, 999)
 """Statuses by which servers keep programs away whose pages people may see."""
 
 REFUSED: Final[Mapping[str, LinkStatus]] = {"refused": "refused", "redirects": "broken", "url": "broken"}
-"""What failures mean that are no silence of a server."""
+"""The status for kinds of failures other than the silence of a server."""
 
 
 class LinkResult(NamedTuple):
-    """What became of a link. `reason` names a sentence; `http_status` is the last answer's, if any came."""
+    """The outcome of a check. `reason` names a sentence; `http_status` is the last answer's, if any came."""
 
     status: LinkStatus
     reason: str | None = None

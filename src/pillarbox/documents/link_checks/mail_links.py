@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from html import unescape
 from typing import Final, NamedTuple
 
 from selectolax.lexbor import LexborHTMLParser
@@ -70,7 +69,7 @@ def _written(part: MailPart) -> Iterator[str]:
 
 def _asked(written: str, fallbacks: Mapping[str, str]) -> str | None:
     """Return the URL as it is asked for; None for what is none, or is another one for each contact."""
-    filled = _filled(unescape(written).strip() if "&amp;" in written else written.strip(), fallbacks)
+    filled = _filled(written.strip(), fallbacks)
     if filled is None or "{{" in filled:
         return None
     try:

@@ -65,7 +65,7 @@ class WaitingLink(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownLink:
-    """What is known of a link; `checked_at` is None while it waits."""
+    """The state of a link; `checked_at` is None while it waits."""
 
     id: UUID
     status: str

@@ -237,7 +237,7 @@ TEXTS: Final[dict[str, str]] = {
     "checks.undeclared": "Platzhalter, für die nichts vereinbart ist: {names}.",
     "checks.no_fallback": "Platzhalter ohne Ersatzwert: {names}.",
     "checks.placeholders": "Jeder Platzhalter hat einen Ersatzwert.",
-    "links.title": "Links",
+    "links.title": "Links der Mail",
     "links.check": "Links prüfen",
     "links.refresh": "Aktualisieren",
     "links.none": "Es gibt keinen Link, der geprüft werden kann.",
