@@ -38,14 +38,13 @@ class ShownLink(NamedTuple):
 
 
 class LinkReport(NamedTuple):
-    """The links of a mail as they are shown. `most` is how many are checked where it has more of them, else 0;
-    `unshown` are counted only."""
+    """The links of a mail as they are shown. `most` is how many are checked where it has more, else 0;
+    `unshown` are counted only. `is_waiting`: some wait for their check."""
 
     shown: Sequence[ShownLink]
     unshown: int
     most: int
     is_waiting: bool
-    is_new: bool
 
 
 async def report_of(visit: Visit, parts: Sequence[MailPart]) -> LinkReport:
@@ -59,7 +58,6 @@ async def report_of(visit: Visit, parts: Sequence[MailPart]) -> LinkReport:
         unshown=len(shown[SHOWN:]),
         most=MOST_LINKS if links.has_more else 0,
         is_waiting=any(link.status == "waiting" for link in shown),
-        is_new=any(not link.status for link in shown),
     )
 
 

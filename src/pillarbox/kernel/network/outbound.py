@@ -1,9 +1,9 @@
 """The one HTTP client for the outside (architecture 2.9; WH-06, WH-07, WH-08).
 
 Webhooks, remote attachments, links of drafts, client metadata documents, logos and MTA-STS policies are
-requested here and nowhere else. A host is looked up once; every address that comes back is checked, and the connection goes to
-one of those addresses, so a name that changes its address between check and connection gains nothing. TLS
-still verifies the name. The address is checked once more where its socket is made.
+requested here and nowhere else. A host is looked up once; every address that comes back is checked, and the
+connection goes to one of those addresses, so a name that changes its address between check and connection
+gains nothing. TLS still verifies the name. The address is checked once more where its socket is made.
 
 The rules are applied before every request, on a kept connection too. Nothing is taken from the environment
 (proxies, netrc), and no cookies are kept. Redirects are followed only where the caller says so, each hop
