@@ -63,7 +63,6 @@ NOT_SHOWN: Final = frozenset(
     inbox_drafts.to_list inbox_labels.color inbox_labels.name inbox_messages.message_id
     inbox_messages.searched inbox_messages.sender inbox_messages.subject inbox_messages.to_list
     inbox_threads.assignee inbox_threads.subject inboxes.email_address inboxes.from_name inboxes.name
-    link_checks.url
     inboxes.receiving_address metric_increments.domain_name oauth_clients.client_uri
     oauth_clients.logo_uri oauth_clients.name oauth_clients.redirect_uris oauth_grants.client_id
     processes.host received_attachments.content_id received_attachments.disposition received_emails.client
