@@ -83,7 +83,7 @@ async def draft_page(
     if chosen == "review":
         noted = await checks(visit.db, visit.request.use(Senders), UUID(broadcast["id"]))
         values["links"] = await report_of(visit, parts_of_broadcast(broadcast, plan))
-        values |= {"links_act": f"{here}/links", "links_here": f"{here}?step=review#links"}
+        values |= {"links_act": f"{here}/links", "links_here": f"{here}?step=review"}
         values |= {"noted": noted, "level_tones": LEVEL_TONES, "plan_lines": plan_lines(plan)}
     return await visit.draw(
         "broadcasts/draft.html",

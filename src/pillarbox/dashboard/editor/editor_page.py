@@ -82,7 +82,7 @@ async def show(
         checks=await stored_checks(visit, content),
         links=await report_of(visit, parts_of(content)),
         links_act=f"{thing.path}/links",
-        links_here=f"{thing.path}#links",
+        links_here=thing.path,
         contacts=await _contacts(visit),
         placeholders=await _placeholders(visit, content),
         pictures=await shown_images(visit),

@@ -226,7 +226,7 @@ TEXTS: Final[dict[str, str]] = {
     "links.check": "Check the links",
     "links.refresh": "Refresh",
     "links.none": "There is no link that can be checked.",
-    "links.unshown": "{count} more links.",
+    "links.unshown": "Further links: {count}.",
     "links.most": "Only the first {count} different links are checked.",
     "links.status.ok": "Fine",
     "links.status.broken": "Broken",

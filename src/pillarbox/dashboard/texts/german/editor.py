@@ -241,7 +241,7 @@ TEXTS: Final[dict[str, str]] = {
     "links.check": "Links prüfen",
     "links.refresh": "Aktualisieren",
     "links.none": "Es gibt keinen Link, der geprüft werden kann.",
-    "links.unshown": "{count} weitere Links.",
+    "links.unshown": "Weitere Links: {count}.",
     "links.most": "Nur die ersten {count} verschiedenen Links werden geprüft.",
     "links.status.ok": "In Ordnung",
     "links.status.broken": "Defekt",
