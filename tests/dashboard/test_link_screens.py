@@ -39,8 +39,9 @@ async def test_links_of_a_template_are_checked_and_shown_with_what_is_wrong(here
     team = await here.team()
     ada = await browser(team)
     async with receiver() as at:
-        at.answers(status(404))
+        at.answers(status(404), status(403))
         html = f'<a href="{at.url}">a</a><a href="http://10.0.0.1/">b</a>'
+        html += f'<a href="{at.url}/other">c</a>'
         path = await a_template_with(team, html)
         page = text_of(await ada.get(path))
         assert "Not checked yet" in page
@@ -53,6 +54,7 @@ async def test_links_of_a_template_are_checked_and_shown_with_what_is_wrong(here
         await run_jobs(here)
         page = text_of(await ada.get(path))
         assert "The server answers with status 404." in page
+        assert "Closed to programs" in page
         assert "It leads to an address that is not public." in page
         assert "Refresh" not in page
 

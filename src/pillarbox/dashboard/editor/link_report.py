@@ -15,10 +15,14 @@ SHOWN: Final = 25
 """Links that are shown one by one; the others are counted."""
 
 LONGEST_SHOWN: Final = 200
+CLOSED: Final = "closed"
+"""The status of what a server shows to no program. People may see it, so nothing is called broken."""
+
 LEVELS: Final[Mapping[str, str]] = {
     "broken": "warning",
     "refused": "warning",
     "unreachable": "warning",
+    CLOSED: "advice",
     "waiting": "advice",
     "": "advice",
     "ok": "ok",
@@ -96,6 +100,8 @@ async def _links(visit: Visit, parts: Sequence[MailPart]) -> MailLinks:
 def _shown(link: CheckedLink) -> ShownLink:
     known = link.known
     status = "" if known is None else known.status
+    if known is not None and known.reason == "not_for_programs":
+        status = CLOSED
     url = link.url if len(link.url) <= LONGEST_SHOWN else f"{link.url[:LONGEST_SHOWN]}…"
     return ShownLink(
         url=url,

@@ -230,13 +230,14 @@ TEXTS: Final[dict[str, str]] = {
     "links.most": "Only the first {count} different links are checked.",
     "links.status.ok": "Fine",
     "links.status.broken": "Broken",
+    "links.status.closed": "Closed to programs",
     "links.status.unreachable": "Not reached",
     "links.status.refused": "Not asked",
     "links.status.waiting": "Is being checked",
     "links.status.unknown": "Not checked yet",
     "links.reason.answer": "The server answers with status {status}.",
     "links.reason.not_for_programs": (
-        "The server answers a program with status {status}. Open the link yourself: people may see the page."
+        "The server answers with status {status}. Open the link yourself: people may see the page."
     ),
     "links.reason.timeout": "The server did not answer in time.",
     "links.reason.dns": "There is no such host.",

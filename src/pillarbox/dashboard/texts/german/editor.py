@@ -245,14 +245,15 @@ TEXTS: Final[dict[str, str]] = {
     "links.most": "Nur die ersten {count} verschiedenen Links werden geprüft.",
     "links.status.ok": "In Ordnung",
     "links.status.broken": "Defekt",
+    "links.status.closed": "Für Programme gesperrt",
     "links.status.unreachable": "Nicht erreicht",
     "links.status.refused": "Nicht angefragt",
     "links.status.waiting": "Wird geprüft",
     "links.status.unknown": "Noch nicht geprüft",
     "links.reason.answer": "Der Server antwortet mit Status {status}.",
     "links.reason.not_for_programs": (
-        "Der Server antwortet einem Programm mit Status {status}. Öffnen Sie den Link selbst: Menschen sehen "
-        "die Seite vielleicht."
+        "Der Server antwortet mit Status {status}. Öffnen Sie den Link selbst: Menschen sehen die Seite "
+        "vielleicht."
     ),
     "links.reason.timeout": "Der Server hat nicht rechtzeitig geantwortet.",
     "links.reason.dns": "Diesen Host gibt es nicht.",
