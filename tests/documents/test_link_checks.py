@@ -15,10 +15,10 @@ from kit.http_outside import Zone, client
 from kit.manual_world import clock_of, manual_world, run_jobs
 from kit.receiver import hangs, receiver, status
 from kit.world import Team
-from pillarbox.documents.link_checks import asking
-from pillarbox.documents.link_checks.asking import LinkResult, asked
+from pillarbox.documents.link_checks import link_request
 from pillarbox.documents.link_checks.checks import MOST_WAITING, CheckedLink, LinkChecks, checked_links
 from pillarbox.documents.link_checks.jobs import KEPT, LONGEST_WAIT, LinkCheckJobs
+from pillarbox.documents.link_checks.link_request import LinkResult, asked
 from pillarbox.documents.link_checks.mail_links import MOST_LINKS, MailLinks, MailPart, links_of
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.work.lone_attempts import MOST_BEGUN
@@ -91,7 +91,7 @@ async def test_redirects_are_followed_to_a_bound() -> None:
         assert await asked(outbound, at.url) == LinkResult("ok", None, 200)
         at.answers(status(302, b"", "Location: /again"))
         assert await asked(outbound, at.url) == LinkResult("broken", "redirects")
-        assert len(at.arrivals) == 1 + asking.LIMITS.redirects + 1
+        assert len(at.arrivals) == 1 + link_request.LIMITS.redirects + 1
         at.answers(status(302, b"", "Location: mailto:ada@pier.example"))
         assert await asked(outbound, at.url) == LinkResult("broken", "url")
 
@@ -113,7 +113,7 @@ async def test_no_private_address_is_asked_for_also_behind_a_redirect() -> None:
 
 
 async def test_a_server_that_stands_still_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(asking, "SECONDS", 0.3)
+    monkeypatch.setattr(link_request, "SECONDS", 0.3)
     async with receiver() as at, client() as outbound:
         at.answers(hangs)
         assert await asked(outbound, at.url) == LinkResult("unreachable", "timeout")

@@ -14,7 +14,7 @@ from typing import Final
 import asyncpg
 
 from pillarbox.documents.link_checks import queries
-from pillarbox.documents.link_checks.asking import LinkResult, asked
+from pillarbox.documents.link_checks.link_request import LinkResult, asked
 from pillarbox.documents.link_checks.queries import JOB, WaitingLink
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.network.outbound import Outbound

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Final, NamedTuple
 from uuid import UUID
 
-from pillarbox.documents.link_checks.asking import LinkResult
+from pillarbox.documents.link_checks.link_request import LinkResult
 from pillarbox.kernel.postgres.database import Source, TeamDb
 from pillarbox.kernel.work.collectors import changed
 
