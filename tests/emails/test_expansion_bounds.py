@@ -64,6 +64,7 @@ EXPANDERS = {
     "dashboard/editor/edited_thing.py": "documents, in a thread",
     "dashboard/editor/mail_checks.py": "what a document became, in the thread that renders it",
     "broadcasts/preview/checks.py": "the checks of a draft, by the insights of emails, in a thread",
+    "documents/link_checks/mail_links.py": "links of a draft, in a thread",
     "dashboard/links.py": "a page of links, of fixed texts",
     "dashboard/mail_html.py": "the page of capture, of one mail for its operator",
 }

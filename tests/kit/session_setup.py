@@ -4,6 +4,7 @@
   and writing the copies to a disk costs ten times their use.
 - Modules are compiled once and not by every process that a test starts, whatever the environment says.
 - Failures that a test provokes are logged without all variables of all frames.
+- The log that a command configures in this process is not kept by loggers, so a test can capture it later.
 - A package that httpcore asks for with each request is known to be missing, where it is.
 """
 
@@ -15,6 +16,7 @@ import sys
 import tempfile
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import structlog
 
@@ -35,6 +37,7 @@ def prepare() -> None:
     if find_spec("sniffio") is None:
         # An import of what is known to be missing fails at once; else all folders are gone through.
         sys.modules["sniffio"] = None  # type: ignore[assignment]
+    structlog.configure = _configure_uncached
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,
@@ -44,6 +47,15 @@ def prepare() -> None:
         # Not to where a test looks for what a command prints.
         logger_factory=lambda *args: structlog.PrintLogger(sys.__stderr__),
     )
+
+
+_configure = structlog.configure
+
+
+def _configure_uncached(**settings: Any) -> None:
+    """A command that a test runs in this process configures the log anew. A logger that had cached it would
+    keep it for the rest of the session, and `capture_logs` would find nothing of that logger."""
+    _configure(**{**settings, "cache_logger_on_first_use": False})
 
 
 def has_plenty(folder: Path) -> bool:

@@ -108,7 +108,7 @@ SINGULAR: Final = ".singular"
 """The end of the key of a text that stands for a `count` of one."""
 
 
-def t(key: str, **values: object) -> str:
+def t(key: str, /, **values: object) -> str:
     """Return the text of a key in the page's language, with values in place of the words in braces.
 
     Where there is a text `<key>.singular`, it is taken for a `count` of one.
