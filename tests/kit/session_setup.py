@@ -53,8 +53,8 @@ _configure = structlog.configure
 
 
 def _configure_uncached(**settings: Any) -> None:
-    """A command that a test runs in this process configures the log anew. A logger that had cached it would
-    keep it for the rest of the session, and `capture_logs` would find nothing of that logger."""
+    """Set up the log without a cache: commands in this process configure it anew, and a logger that had
+    kept theirs would hide its lines from `capture_logs` for the rest of the session."""
     _configure(**{**settings, "cache_logger_on_first_use": False})
 
 
