@@ -20,6 +20,7 @@ import asyncpg
 import pytest
 
 from kit import file_order
+from kit.chosen_tests import Chosen
 from kit.session_setup import prepare
 from pillarbox.kernel.postgres.embedded import EmbeddedPostgres
 from pillarbox.kernel.postgres.migrations import migrate_url
@@ -60,6 +61,7 @@ def is_worker(config: pytest.Config) -> bool:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--slow", action="store_true", help="run the slow sweeps too")
+    parser.addoption("--sweeps", action="store_true", help="run the sweeps of a whole run too, as CI does")
     parser.addoption(
         "--slow-of", action="append", default=[], metavar="FILE", help="run those of this file too"
     )
@@ -67,18 +69,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    unwanted = pytest.mark.skip(reason="runs only with --slow")
-    unhurried = pytest.mark.timeout(0)
+    chosen = Chosen.of(config)
     for item in items:
-        if "slow" in item.keywords:
-            item.add_marker(unhurried if is_wanted(config, item.nodeid) else unwanted)
+        if "slow" in item.keywords and chosen.has_slow(item.nodeid):
+            item.add_marker(pytest.mark.timeout(0))
+        elif (option := chosen.missing_option(item)) is not None:
+            item.add_marker(pytest.mark.skip(reason=f"runs only with {option}"))
     if is_worker(config):
         items[:] = file_order.longest_first(items, file_order.recorded(config.getoption("--slow-of")))
-
-
-def is_wanted(config: pytest.Config, nodeid: str) -> bool:
-    """Return whether the slow tests of a test's file run."""
-    return bool(config.getoption("--slow") or file_order.file_of(nodeid) in config.getoption("--slow-of"))
 
 
 def pytest_make_parametrize_id(val: object) -> str | None:
@@ -170,7 +168,7 @@ class Databases:
 @pytest.fixture
 def is_thorough(request: pytest.FixtureRequest) -> bool:
     """Whether slow tests of this file are wanted: a sweep then looks at everything."""
-    return is_wanted(request.config, request.node.nodeid)
+    return Chosen.of(request.config).has_slow(request.node.nodeid)
 
 
 @pytest.fixture(scope="session")

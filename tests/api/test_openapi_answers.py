@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 
 from kit.brought import CAPTURE_ROUTES, ROUTES, WEBHOOKS
 from kit.builders import a_form, a_segment, a_wanted_broadcast, body_of, label, made_for
@@ -25,6 +26,8 @@ from pillarbox.documents.images import FOLDER
 from pillarbox.kernel.http.openapi import document
 from pillarbox.kernel.http.routing import Access, BodyMode, Route
 from pillarbox.kernel.storage.blobs import BlobStore
+
+pytestmark = pytest.mark.sweep
 
 TABLE = [*ROUTES, *CAPTURE_ROUTES]
 

@@ -41,6 +41,8 @@ from pillarbox.people import sessions
 from pillarbox.people.roles import TeamRole
 from pillarbox.people.sessions import SessionOrigin
 
+pytestmark = pytest.mark.sweep
+
 CHECKS = [
     not_a_server_error,
     status_code_conformance,

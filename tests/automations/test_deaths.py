@@ -14,6 +14,8 @@ from kit.automation_rows import chain, step
 from kit.http_client import http_client
 from kit.process import KEY, connected, first_team, reconciled, worker_processes
 
+pytestmark = pytest.mark.sweep
+
 COUNT = 12
 POINTS = [
     "events.told=kill@3",

@@ -27,6 +27,8 @@ from pillarbox.automations.execution.claims import StepClaims
 from pillarbox.automations.execution.engine import StepEngine
 from pillarbox.kernel.process.faults import armed
 
+pytestmark = pytest.mark.sweep
+
 LEFT = """
     SELECT (SELECT count(*) FROM events) + (SELECT count(*) FROM automation_work)
            + (SELECT count(*) FROM jobs WHERE kind LIKE 'events.distribute%')

@@ -18,6 +18,8 @@ from automations.reference import Reference
 from kit.http_client import http_client
 from kit.process import KEY, WorkerProcesses, connected, first_team, reconciled, worker_processes
 
+pytestmark = pytest.mark.sweep
+
 COUNT = 6
 FORCED = ("segment", "mail", "wait", "number", "delay", "update")
 """Each graph passes these, and so each point."""

@@ -17,6 +17,8 @@ from kit.ledger import arrivals
 from kit.process import KEY, connected, first_team, reconciled, settled, worker_processes
 from kit.remote_servers import remote_servers
 
+pytestmark = pytest.mark.sweep
+
 MADE = "SELECT count(*) FROM broadcast_recipients WHERE email_id IS NOT NULL"
 TEST_OVER = """
     UPDATE broadcast_plans SET stage_until = now() WHERE stage = 'deciding' RETURNING true

@@ -16,6 +16,8 @@ from kit.browser_forms import logs_in
 from kit.people import a_person
 from kit.world import world
 
+pytestmark = pytest.mark.sweep
+
 PAGES = (
     *("/docs", "/docs/search?q=bounce", "/docs/browser", "/docs/api/post-emails"),
     *("/docs/api/get-emails-metrics", "/docs/api/webhook-email-bounced", "/docs/api/post-automations"),

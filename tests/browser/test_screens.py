@@ -19,6 +19,8 @@ from kit.screens import address_of, some_contacts, some_domains, some_mail, tabl
 from kit.world import Team, world
 from pillarbox.dashboard.frame.screen_table import Screen
 
+pytestmark = pytest.mark.sweep
+
 CUT = "[...document.querySelectorAll('.card')].filter((c) => c.scrollWidth > c.clientWidth).length"
 IS_SCREEN = "document.querySelector('aside.side nav a') !== null"
 STATE = f"[document.documentElement.lang, {IS_SCREEN}, {TOO_WIDE}, {CUT}]"

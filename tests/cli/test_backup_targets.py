@@ -15,6 +15,8 @@ from kit.backups import backups, passphrase
 from kit.disk import small_disk
 from pillarbox.kernel.postgres.migrations import migrations_in
 
+pytestmark = pytest.mark.sweep
+
 
 @pytest.fixture(autouse=True)
 def phrase() -> Iterator[None]:

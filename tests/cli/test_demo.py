@@ -26,6 +26,8 @@ from pillarbox.kernel.postgres.database import open_pool
 from pillarbox.kernel.settings.settings import settings_of
 from pillarbox.teams.bootstrap import operators_team
 
+pytestmark = pytest.mark.sweep
+
 T = TypeVar("T")
 
 SMALL = MonthSize(days=12, contacts=40)

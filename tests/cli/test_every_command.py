@@ -23,6 +23,8 @@ from kit.examples import PAGES, ROOT, examples_of
 from kit.process import environment
 from pillarbox.cli import program
 
+pytestmark = pytest.mark.sweep
+
 TABLE = command_table()
 WORDS = {entry.name: entry for entry in TABLE}
 RING = "k9:" + "Q" * 43 + "="

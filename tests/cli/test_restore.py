@@ -27,6 +27,8 @@ from pillarbox.kernel.postgres.migrations import migrate, migrations_in
 from pillarbox.kernel.settings.settings import PASSPHRASE_VARIABLE, create_key_ring_file
 from repository.running import Watched, children_of
 
+pytestmark = pytest.mark.sweep
+
 ZONE = """
 quay.example     MX 10 mx.quay.example
 pier.example     MX 10 mx.quay.example

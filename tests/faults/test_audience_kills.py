@@ -15,6 +15,8 @@ from kit.process import KEY, connected, first_team, reconciled, settled, worker_
 from kit.remote_servers import remote_servers
 from kit.world import mail
 
+pytestmark = pytest.mark.sweep
+
 PEOPLE: Final = 250
 """Three batches of an act on many contacts."""
 

@@ -14,6 +14,8 @@ from kit.backups import PASSPHRASE
 from kit.process import environment, served
 from pillarbox.kernel.settings.settings import PASSPHRASE_VARIABLE
 
+pytestmark = pytest.mark.sweep
+
 GUIDE = Path(__file__).parents[2] / "docs" / "guide"
 BLOCK = re.compile(r"(?s)```sh\n(.*?)```")
 

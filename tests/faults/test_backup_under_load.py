@@ -19,6 +19,8 @@ from kit.load import BODY, LoadClient
 from kit.process import KEY, environment, served, verified
 from pillarbox.kernel.settings.settings import PASSPHRASE_VARIABLE
 
+pytestmark = pytest.mark.sweep
+
 CONTENT = bytes(range(256)) * 1200
 """Larger than what is kept in the database: it is a blob."""
 

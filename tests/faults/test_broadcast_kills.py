@@ -22,6 +22,8 @@ from kit.process import KEY, Served, connected, reconciled, served, verified
 from kit.remote_servers import remote_servers
 from repository.running import Watched, children_of
 
+pytestmark = pytest.mark.sweep
+
 RECIPIENTS: Final = 10_000
 PATIENCE: Final = 400.0
 ROUNDS: Final = [

@@ -29,6 +29,8 @@ from kit.process import KEY, connected, ended, first_team, reconciled, worker_pr
 from kit.remote_servers import Behaviour, RemoteServers, remote_servers
 from kit.zone import Zone, serve_zone
 
+pytestmark = pytest.mark.sweep
+
 SEED = 20
 
 CHAOS: Mapping[str, list[tuple[float, str]]] = {

@@ -20,6 +20,8 @@ from pillarbox.kernel.postgres.bounded_pool import BoundedPool, close_within
 from pillarbox.kernel.postgres.database import GONE, open_pool, transaction
 from pillarbox.kernel.postgres.time_limit import TimeLimit
 
+pytestmark = pytest.mark.sweep
+
 ROWS = [(number, "hawser" * 20) for number in range(20)]
 COARSE = 229
 AT_ONCE = 20

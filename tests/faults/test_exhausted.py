@@ -35,6 +35,8 @@ from kit.world import Team, mail
 from pillarbox.mail.smtp.client import SmtpConnection
 from pillarbox.mail.smtp.opening import ConnectFailed
 
+pytestmark = pytest.mark.sweep
+
 PATIENCE = 30.0
 CONNECTIONS = 20
 PROCESSES = 2

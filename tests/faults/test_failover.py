@@ -24,6 +24,8 @@ from kit.remote_servers import RemoteServers, remote_servers
 from kit.replication import Pair, replicated
 from repository.running import children_of
 
+pytestmark = pytest.mark.sweep
+
 MAILS = 120
 RATE = 60
 CONNECTIONS = 20

@@ -18,6 +18,8 @@ from kit.remote_servers import remote_servers
 from pillarbox.delivery.queue import final_dots
 from pillarbox.delivery.queue.final_dots import SLOTS, FinalDots
 
+pytestmark = pytest.mark.sweep
+
 CONNECTIONS = 100
 """Sessions that a process opens to a relay at most."""
 

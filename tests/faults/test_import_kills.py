@@ -19,6 +19,8 @@ from kit.world import mail
 from pillarbox.contacts.imports.speed import FEW_ROWS
 from pillarbox.kernel.work.claim_queries import LEASE
 
+pytestmark = pytest.mark.sweep
+
 SMALL, LARGE = 27_500, 200_000
 """Rows: in batches of 4,000, of which the last is not full."""
 

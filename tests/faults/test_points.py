@@ -28,6 +28,8 @@ from pillarbox.kernel.process.fork_server_channel import environment
 from pillarbox.kernel.process.workers import HandOver
 from pillarbox.kernel.settings.settings import ConfigError, read_settings, settings_of
 
+pytestmark = pytest.mark.sweep
+
 ONCE, TWICE, PERHAPS_TWICE = {1}, {2}, {1, 2}
 
 KILLED = {

@@ -17,6 +17,8 @@ from kit.load import LoadClient
 from kit.process import KEY, WorkerProcesses, connected, first_team, reconciled, settled, worker_processes
 from kit.remote_servers import RemoteServers, remote_servers
 
+pytestmark = pytest.mark.sweep
+
 SOON = timedelta(seconds=5)
 
 

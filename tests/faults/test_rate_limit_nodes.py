@@ -14,6 +14,8 @@ import time
 from pathlib import Path
 from uuid import UUID, uuid4
 
+import pytest
+
 from kit.frozen import freezable
 from kit.load import Line
 from kit.process import KEY, PATIENCE, Served, served
@@ -24,6 +26,8 @@ from pillarbox.kernel.security.rate_limit import Windows
 from pillarbox.kernel.security.secrets import KeyRing
 from pillarbox.kernel.security.team_rate import TeamRate
 from repository.running import Watched, children_of
+
+pytestmark = pytest.mark.sweep
 
 LIMIT = 20
 SECONDS = 6.0

@@ -24,6 +24,8 @@ from kit.smtp_sink import Sink
 from kit.submission import SubmissionPorts, message_bytes, plain, submission
 from kit.world import Team, mail
 
+pytestmark = pytest.mark.sweep
+
 BOUND = 10.0
 HEALTH_BOUND = 1.0
 SLACK = 3.0

@@ -32,6 +32,8 @@ from kit.remote_servers import Behaviour, RemoteServers, remote_servers
 from kit.smtp_sink import USUAL, Sink
 from kit.world import world
 
+pytestmark = pytest.mark.sweep
+
 LEASE = 15.0
 LOAD_SECONDS = 60.0
 CONNECTIONS = 20

@@ -26,6 +26,8 @@ from pillarbox.kernel.security.tracking_tokens import TrackedRecipient, link_tok
 from pillarbox.kernel.settings.table import KEY_RING_FILE
 from repository.running import Watched, children_of
 
+pytestmark = pytest.mark.sweep
+
 READERS: Final = 16
 EMAILS: Final = 40
 ANSWERS: Final = 600

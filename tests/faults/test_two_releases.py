@@ -21,6 +21,8 @@ from kit.remote_servers import remote_servers
 from pillarbox.kernel.postgres.migrations import migrations_in
 from pillarbox.kernel.security.secrets import KeyRing
 
+pytestmark = pytest.mark.sweep
+
 ROOT = Path(__file__).parents[2]
 PREVIOUS = "88b0df1"
 """The commit before migrations had to go with the release that runs: schema version 16."""

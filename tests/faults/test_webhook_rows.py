@@ -21,6 +21,8 @@ from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.webhooks import queries
 
+pytestmark = pytest.mark.sweep
+
 KINDS = ("email.scheduled", "email.sent", "email.delivered", "email.bounced", "email.failed")
 
 HISTORY = """

@@ -31,6 +31,8 @@ from pillarbox.kernel.network.web_address import parse_url
 from pillarbox.kernel.storage.blobs import BlobStore
 from pillarbox.webhooks.dispatch.posting import LIMITS
 
+pytestmark = pytest.mark.sweep
+
 AUTHORITY = TlsAuthority()
 SIZES = [1_000, 200_000, 2_000_000, 40_000_000]
 SLOWLY_WRITTEN = Writing(octets=300_000, piece=4_000, pause=0.0005)

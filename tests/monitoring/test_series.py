@@ -27,6 +27,8 @@ from kit.prometheus import Prometheus, prometheus
 from kit.receiver import WEBHOOKS, Receiver, receiver, status
 from kit.smtp_sink import USUAL, Sink
 
+pytestmark = pytest.mark.sweep
+
 PATIENCE = 60.0
 POLL = 0.2
 LARGE = 300 * 1024

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import httpx
+import pytest
 
 from kit.brought import ROUTES
 from kit.builders import NEEDED_QUERY, Made, body_of, label, made_for
@@ -23,6 +24,8 @@ from kit.world import Team, World
 from pillarbox.api_keys import keys
 from pillarbox.kernel.http.routing import Access, Route, TokenScope
 from pillarbox.people.roles import TeamRole
+
+pytestmark = pytest.mark.sweep
 
 GUARDED = [entry for entry in ROUTES if entry.needs is not Access.PUBLIC]
 

@@ -15,6 +15,8 @@ from kit.commands import command, refused
 from kit.process import PATIENCE, served
 from pillarbox.kernel.settings.settings import create_key_ring_file
 
+pytestmark = pytest.mark.sweep
+
 NEW_DOMAIN = ("domains", "trust", "harbor.example", "--create")
 KEYS = "SELECT id FROM key_ring_keys"
 ID_FILE = "blobs/50/store-id"

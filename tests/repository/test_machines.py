@@ -23,6 +23,8 @@ from pillarbox.kernel.security.ring_check import OtherKeyRing, established, know
 from pillarbox.kernel.security.secrets import KeyRing
 from pillarbox.kernel.settings.settings import create_key_ring_file, settings_of
 
+pytestmark = pytest.mark.sweep
+
 LARGE = {"filename": "chart.bin", "content": b64encode(b"chart" * 600_000).decode()}
 GONE = "The blob store cannot be reached right now. Try again later."
 

@@ -32,6 +32,8 @@ from pillarbox.mail.smtp.client import SmtpConnection, Timeouts, Transaction
 from pillarbox.mail.smtp.content import AHEAD, BLOCK, dot_stuffed
 from pillarbox.mail.smtp.tls import TlsMode
 
+pytestmark = pytest.mark.sweep
+
 AUTHORITY = TlsAuthority()
 MODES = {"clear": TlsMode.NONE, "starttls": TlsMode.REQUIRED, "implicit": TlsMode.IMPLICIT}
 LINE = b"." + b"0123456789abcdef" * 4 + b"\r\n"

@@ -29,6 +29,8 @@ from pillarbox.kernel.security.certificates import self_made
 from pillarbox.kernel.settings.settings import read_settings
 from pillarbox.worker import HttpServer, WorkerConfig
 
+pytestmark = pytest.mark.sweep
+
 SIZES = [1_000, 200_000, 2_000_000, 40_000_000]
 LINE = b"." + b"0123456789abcdef" * 4 + b"\r\n"
 PIECE = 250_000

@@ -17,6 +17,8 @@ from kit.postfix import postfix
 from kit.smtp_sink import Sink
 from kit.submission import message_bytes
 
+pytestmark = pytest.mark.sweep
+
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory, databases: Any) -> Iterator[Peered]:

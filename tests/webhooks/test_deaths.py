@@ -15,6 +15,8 @@ from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import transaction
 from pillarbox.webhooks.publish import Publisher, WebhookEvent
 
+pytestmark = pytest.mark.sweep
+
 KILLED = {
     "webhooks.claimed": 1,
     "webhooks.before_send": 1,

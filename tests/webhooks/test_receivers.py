@@ -16,6 +16,8 @@ from kit.load import LoadClient
 from kit.process import KEY, connected, first_team, worker_processes
 from kit.receiver import WEBHOOKS, Arrival, hangs, receiver, resets, status, subscribed
 
+pytestmark = pytest.mark.sweep
+
 KINDS = ("email.sent", "email.delivered")
 SMALL = (150, 1.0, 2, 0.01)
 LARGE = (20_000, 3.0, 20, 0.0005)

@@ -21,6 +21,8 @@ from kit.world import World, mail
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.work.jobs import Job, JobFinished, Jobs
 
+pytestmark = pytest.mark.sweep
+
 BROUGHT_FORWARD = (
     "UPDATE jobs SET due_at = now() WHERE owner IS NULL AND due_at > now() AND kind <> ALL ($1::text[])",
     "UPDATE automation_work SET due_at = now() WHERE owner IS NULL AND due_at > now()",

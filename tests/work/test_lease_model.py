@@ -29,6 +29,8 @@ from pillarbox.kernel.work.leases import Leases
 from pillarbox.kernel.work.lone_attempts import MOST_BEGUN, PAUSES
 from pillarbox.webhooks.dispatch import claims as webhook_claims
 
+pytestmark = pytest.mark.sweep
+
 Row = tuple[Any, ...]
 
 ROWS: Final = 12

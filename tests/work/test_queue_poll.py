@@ -17,6 +17,8 @@ from pillarbox.kernel.process import shared_memory
 from pillarbox.kernel.security.rate_limit import Windows
 from pillarbox.kernel.work.queue_poll import FRESH, MOST_QUESTIONS, POLL_EVERY, QueuePoll
 
+pytestmark = pytest.mark.sweep
+
 IS_PAUSED = "SELECT EXISTS (SELECT FROM paused)"
 IS_DUE = "SELECT min(due_at) <= $1 FROM jobs"
 PAUSE = "INSERT INTO paused (team_id, destination, paused_at) VALUES (gen_random_uuid(), '', now())"
