@@ -11,7 +11,7 @@ import asyncpg
 from pillarbox.api_keys import queries
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.observability.loop_failures import LoopFailures
-from pillarbox.kernel.security.authentication import Caller, Credential, Permission
+from pillarbox.kernel.security.authentication import Caller, Credential, InboxRight, Permission
 from pillarbox.kernel.security.remembered import SharedCache
 
 FLUSH_SECONDS = 1.0
@@ -90,6 +90,9 @@ def _credential(row: queries.FoundKey) -> Credential:
         key_id=row.key_id,
         permission=Permission(row.permission),
         domain_id=row.domain_id,
+        inbox_id=row.inbox_id,
+        inbox_address=row.inbox_address,
+        inbox_rights=frozenset([InboxRight(right) for right in row.rights or ()]),
         person_id=row.person_id,
         grant_id=row.grant_id,
         rate_limit=row.rate_limit,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from uuid import UUID
@@ -12,12 +13,20 @@ from pillarbox.directory import keys as directory
 from pillarbox.domains import lookup
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import TeamDb
-from pillarbox.kernel.security.authentication import Permission
+from pillarbox.kernel.security.authentication import InboxRight, Permission
 from pillarbox.kernel.security.secrets import hash_api_key, new_api_key
 from pillarbox.kernel.wire.paging import Page, every_row
 from pillarbox.kernel.wire.problems import NotFound
 
 SHOWN = 11
+
+
+@dataclass(frozen=True, slots=True)
+class InboxLimit:
+    """The one inbox that a key is for, and what it may do there: one right or more."""
+
+    inbox_id: UUID
+    rights: frozenset[InboxRight]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,18 +44,34 @@ async def create(
     name: str,
     permission: Permission = Permission.FULL,
     domain_id: UUID | None = None,
+    inbox: InboxLimit | None = None,
     token: str | None = None,
     created_by: UUID | None = None,
     grant_id: UUID | None = None,
 ) -> CreatedKey:
     """Create a key, in the transaction that `db` stands for. It acts for the person `created_by` and ends
-    with the grant; without them it is the team's own. Raise NotFound for a foreign domain."""
+    with the grant; without them it is the team's own. With `inbox` its permission is that for one inbox.
+    Raise NotFound for a foreign domain or inbox."""
+    if inbox is not None:
+        permission, domain_id = Permission.INBOX, None
+        if not await queries.hold_inbox(db, inbox.inbox_id):
+            raise NotFound("Inbox")
     if domain_id is not None and not await lookup.hold(db, domain_id):
         raise NotFound("Domain")
     stamp = ids.stamp()
     token = await _register(db, stamp.id, token)
     await queries.insert(
-        db, stamp.id, name, permission.value, domain_id, display(token), stamp.at, created_by, grant_id
+        db,
+        stamp.id,
+        name,
+        permission.value,
+        domain_id,
+        display(token),
+        stamp.at,
+        created_by,
+        grant_id,
+        None if inbox is None else inbox.inbox_id,
+        None if inbox is None else [right.value for right in InboxRight if right in inbox.rights],
     )
     return CreatedKey(stamp.id, token)
 
@@ -90,6 +115,11 @@ async def resume(db: TeamDb, key_id: UUID) -> bool:
 async def deactivate(db: TeamDb, domain_id: UUID) -> None:
     """Deactivate the keys that were made for this domain alone, from the commit on and for good."""
     await queries.deactivate(db, domain_id)
+
+
+async def end_of_inboxes(db: TeamDb, inbox_ids: Sequence[UUID]) -> None:
+    """Deactivate the keys for these inboxes, from the commit on and for good."""
+    await queries.end_of_inboxes(db, inbox_ids)
 
 
 async def page(db: TeamDb, page: Page) -> list[ApiKeyListRow]:

@@ -35,8 +35,8 @@ class ApiKeyListRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownKey:
-    """A key as members of the team see it: with its domain, and the address of the person who made it. Its
-    status is `ended` where it acts for somebody who may not have keys now, or its program was shut out."""
+    """A key as members of the team see it: with its domain, or the address of its inbox and its rights, and
+    the address of the person who made it. Its status is `ended` where it acts for somebody who may not have keys now, or its program was shut out."""
 
     id: UUID
     name: str
@@ -45,6 +45,8 @@ class ShownKey:
     permission: str
     domain_id: UUID | None
     domain: str | None
+    inbox: str | None
+    rights: Sequence[str] | None
     status: str
     display: str
     created_by: UUID | None
@@ -67,6 +69,9 @@ class FoundKey:
     grant_id: UUID | None
     permission: str
     domain_id: UUID | None
+    inbox_id: UUID | None
+    inbox_address: str | None
+    rights: Sequence[str] | None
     key_status: str
     team_status: str
     team_number: int
@@ -81,16 +86,19 @@ class FoundKey:
 async def by_hash(pool: asyncpg.Pool, token_hash: bytes) -> FoundKey | None:
     row = await pool.fetchrow(
         """
-        SELECT d.team_id, d.key_id, k.permission, k.domain_id,
+        SELECT d.team_id, d.key_id, k.permission, k.domain_id, k.inbox_id, i.email_address AS inbox_address,
+               k.rights,
                CASE WHEN k.is_kept THEN NULL ELSE k.created_by END AS person_id,
                CASE WHEN k.is_kept THEN NULL ELSE k.grant_id END AS grant_id,
-               CASE WHEN k.is_kept OR k.created_by IS NULL OR h.acts THEN k.status ELSE 'inactive'
+               CASE WHEN k.inbox_id IS NOT NULL AND i.id IS NULL THEN 'inactive'
+                    WHEN k.is_kept OR k.created_by IS NULL OR h.acts THEN k.status ELSE 'inactive'
                 END AS key_status,
                t.status AS team_status, t.number AS team_number, t.rate_limit, t.daily_quota, t.monthly_quota,
                t.log_retention_days AS log_days, t.metrics_retention_days AS metrics_days
           FROM directory_keys d
           JOIN api_keys k ON k.team_id = d.team_id AND k.id = d.key_id
           JOIN teams t ON t.id = d.team_id
+          LEFT JOIN inboxes i ON i.team_id = k.team_id AND i.id = k.inbox_id
           LEFT JOIN LATERAL (
                SELECT true AS acts
                  FROM team_members m
@@ -143,12 +151,14 @@ async def insert(
     now: datetime,
     created_by: UUID | None,
     grant_id: UUID | None,
+    inbox_id: UUID | None,
+    rights: Sequence[str] | None,
 ) -> None:
     await db.run(
         """
         INSERT INTO api_keys (team_id, id, name, permission, domain_id, display, created_at, created_by,
-                              grant_id)
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+                              grant_id, inbox_id, rights)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
         """,
         key_id,
         name,
@@ -158,7 +168,15 @@ async def insert(
         now,
         created_by,
         grant_id,
+        inbox_id,
+        rights,
     )
+
+
+async def hold_inbox(db: TeamDb, inbox_id: UUID) -> bool:
+    """Return whether the team has this inbox, which stays until the transaction ends."""
+    found = await db.value("SELECT true FROM inboxes WHERE team_id = $1 AND id = $2 FOR KEY SHARE", inbox_id)
+    return found is True
 
 
 async def page(db: TeamDb, page: Page) -> list[ApiKeyListRow]:
@@ -183,7 +201,7 @@ async def shown_page(db: TeamDb, page: Page) -> list[ShownKey]:
         ShownKey,
         """
         SELECT k.id, k.name, k.created_at, k.last_used_at, k.permission, k.domain_id,
-               d.name AS domain,
+               d.name AS domain, i.email_address AS inbox, k.rights,
                CASE WHEN k.is_kept OR k.created_by IS NULL OR h.acts THEN k.status ELSE 'ended' END AS status,
                k.display, k.created_by, p.email AS maker, k.is_kept
           FROM ((SELECT id FROM api_keys WHERE team_id = $1 AND id < $2 ORDER BY id DESC LIMIT $4)
@@ -191,6 +209,7 @@ async def shown_page(db: TeamDb, page: Page) -> list[ShownKey]:
                 (SELECT id FROM api_keys WHERE team_id = $1 AND id > $3 ORDER BY id LIMIT $4)) AS page
           JOIN api_keys k ON k.team_id = $1 AND k.id = page.id
           LEFT JOIN domains d ON d.team_id = $1 AND d.id = k.domain_id
+          LEFT JOIN inboxes i ON i.team_id = $1 AND i.id = k.inbox_id
           LEFT JOIN people p ON p.id = k.created_by
           LEFT JOIN LATERAL (
                SELECT true AS acts
@@ -246,6 +265,13 @@ async def change_status(db: TeamDb, key_id: UUID, before: str, after: str) -> bo
 
 async def deactivate(db: TeamDb, domain_id: UUID) -> None:
     await db.run("UPDATE api_keys SET status = 'inactive' WHERE team_id = $1 AND domain_id = $2", domain_id)
+
+
+async def end_of_inboxes(db: TeamDb, inbox_ids: Sequence[UUID]) -> None:
+    await db.run(
+        "UPDATE api_keys SET status = 'inactive' WHERE team_id = $1 AND inbox_id = ANY ($2::uuid[])",
+        inbox_ids,
+    )
 
 
 async def delete(db: TeamDb, key_id: UUID) -> bool:

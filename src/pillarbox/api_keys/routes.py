@@ -37,7 +37,7 @@ async def create(request: Request, db: TeamDb) -> Reply[wire.CreatedApiKey]:
         acting_caller(request),
         request.use(Ids),
         request.use(Allowances),
-        WantedKey(wanted.name, permission, wanted.domain_id),
+        WantedKey(wanted.name, permission, wanted.domain_id, wanted.inbox()),
     )
     if made is None:
         raise RoleMayNot

@@ -34,7 +34,7 @@ from pillarbox.kernel.observability.request_log import RequestRecord
 from pillarbox.kernel.postgres.database import Connection, TeamDb, after_commit
 from pillarbox.kernel.postgres.group_commit import GroupCommit
 from pillarbox.kernel.process import faults
-from pillarbox.kernel.security.authentication import Caller
+from pillarbox.kernel.security.authentication import Caller, InboxKeyMayNot, InboxRight
 from pillarbox.kernel.storage.blobs import BlobStore
 from pillarbox.kernel.wire.problems import DatabaseGone, Forbidden, InvalidField, NotFound, RateLimited
 from pillarbox.kernel.work.keyed_commits import KeyedCommits
@@ -71,6 +71,11 @@ class SandboxOnly(Forbidden):
             f"Emails from {domain} are for testing: they may only go to simulator addresses and to the "
             "addresses of your own team. To send to other recipients, verify a domain."
         )
+
+
+class KeyOfAnotherAddress(Forbidden):
+    def __init__(self, address: str) -> None:
+        super().__init__(f"This API key may only send from its inbox. It may not send from {address}.")
 
 
 class TooManyFetches(RateLimited):
@@ -174,6 +179,8 @@ class Accept:
                 topics = await self.topics(caller, [topic_id])
             if topic_id not in topics:
                 raise NotFound("Topic")
+        if caller.inbox_id is not None:
+            _refuse_other_inbox(caller, outgoing)
         name = outgoing.sender.domain
         domain = await self._senders.find(caller.team_id, name, caller.domain_id, is_simulator=True)
         if name in self._senders.simulator_domains:
@@ -367,6 +374,14 @@ class Accept:
                 self._wake()
         elif stored:
             self._wake()
+
+
+def _refuse_other_inbox(caller: Caller, outgoing: OutgoingEmail) -> None:
+    """Raise where a key for one inbox sends from another address, or may not send."""
+    if InboxRight.SEND not in caller.inbox_rights:
+        raise InboxKeyMayNot
+    if outgoing.sender.key != caller.inbox_address:
+        raise KeyOfAnotherAddress(outgoing.sender.addr_spec)
 
 
 def _refuse_reserved(outgoing: OutgoingEmail) -> None:

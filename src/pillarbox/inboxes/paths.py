@@ -8,32 +8,13 @@ from uuid import UUID
 
 from pillarbox.directory import inboxes as directory
 from pillarbox.inboxes.inbox import queries
+from pillarbox.kernel.http.inbox_keys import PARAMETER as PARAMETER
+from pillarbox.kernel.http.inbox_keys import SHOWN as SHOWN
+from pillarbox.kernel.http.inbox_keys import named as named
 from pillarbox.kernel.http.request import Request
 from pillarbox.kernel.http.routing import Resolve
 from pillarbox.kernel.postgres.database import TeamDb
-from pillarbox.kernel.wire.email_address import NotAnAddress, email_address
-from pillarbox.kernel.wire.problems import InvalidParameter, NotAUuid, NotFound, Problem
-from pillarbox.kernel.wire.uuids import well_formed
-
-PARAMETER: Final = "inbox"
-"""Its name in the paths of routes. It does not end in `_id`, because an address is accepted too."""
-
-SHOWN: Final = "inbox_id"
-"""Its name in answers, which is the contract's."""
-
-
-def named(text: str) -> UUID | str:
-    """Return the id, or the address in the form in which addresses are compared; 422 for a text that is
-    neither."""
-    if "@" in text:
-        try:
-            return email_address(text).address
-        except NotAnAddress as wrong:
-            raise InvalidParameter(SHOWN, wrong.reason) from None
-    if not well_formed(text):
-        raise NotAUuid(SHOWN)
-    return UUID(text)
-
+from pillarbox.kernel.wire.problems import NotFound, Problem
 
 async def find(db: TeamDb, text: str) -> UUID:
     """Return the id of the inbox that the text names; 404 where the team has none such.

@@ -58,7 +58,7 @@ CREATE TABLE api_keys (
     team_id      uuid        NOT NULL,
     id           uuid        NOT NULL,
     name         text        NOT NULL,
-    permission   text        NOT NULL CHECK (permission IN ('full_access', 'sending_access')),
+    permission   text        NOT NULL CHECK (permission IN ('full_access', 'sending_access', 'inbox_access')),
     domain_id    uuid,
     status       text        NOT NULL DEFAULT 'active' CHECK (status IN ('active', 'suspended', 'inactive')),
     display      text        NOT NULL,
@@ -67,7 +67,13 @@ CREATE TABLE api_keys (
     created_by   uuid,
     grant_id     uuid,
     is_kept      boolean     NOT NULL DEFAULT false,
-    PRIMARY KEY (team_id, id)
+    inbox_id     uuid,
+    rights       text[],
+    PRIMARY KEY (team_id, id),
+    CONSTRAINT api_keys_inbox_check CHECK (
+        CASE WHEN permission = 'inbox_access'
+             THEN inbox_id IS NOT NULL AND cardinality(rights) > 0 AND rights <@ '{read,label,draft,send}'
+             ELSE inbox_id IS NULL AND rights IS NULL END)
 ) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 200);
 
 -- Which team an API key means. Global: a request arrives without a team.

@@ -39,6 +39,8 @@ from pillarbox.kernel.security.authentication import (
     Caller,
     CredentialLookup,
     InactiveApiKey,
+    InboxKeyMayNot,
+    InboxRight,
     InvalidApiKey,
     SuspendedApiKey,
     TeamBlocked,
@@ -64,7 +66,7 @@ from pillarbox.mail.smtp.answers import SessionReply, answer
 from pillarbox.mail.smtp.session import MailCommand, Path, ReceivedText, SmtpSession
 from pillarbox.smtp import message_fields, prometheus
 
-KEY_REFUSED = (SuspendedApiKey, InactiveApiKey, InvalidApiKey, TeamBlocked)
+KEY_REFUSED = (SuspendedApiKey, InactiveApiKey, InvalidApiKey, TeamBlocked, InboxKeyMayNot)
 
 TABLE: Final[tuple[tuple[tuple[type[Problem], ...], int, str], ...]] = (
     (KEY_REFUSED, 550, "5.7.1"),
@@ -172,7 +174,10 @@ class SubmissionHandler:
         found = await self._credentials.find(token_hash)
         if found is None:
             raise InvalidApiKey
-        return usable(found)
+        caller = usable(found)
+        if caller.inbox_id is not None and InboxRight.SEND not in caller.inbox_rights:
+            raise InboxKeyMayNot
+        return caller
 
     # The envelope ------------------------------------------------------------------------------------
 

@@ -7,14 +7,14 @@ from pillarbox.inboxes.agents.queries import Agent
 from pillarbox.inboxes.locking import lock
 from pillarbox.inboxes.paths import inbox_of
 from pillarbox.kernel.http.request import Reply, Request
-from pillarbox.kernel.http.routing import Access, route
+from pillarbox.kernel.http.routing import Access, InboxRight, route
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.fields import parse
 from pillarbox.kernel.wire.problems import NotFound
 
 
-@route("GET", "/inboxes/{inbox}/agent", needs=Access.FULL, summary="Retrieve the agent settings of an inbox")
+@route("GET", "/inboxes/{inbox}/agent", needs=Access.FULL, inbox_rights=(InboxRight.READ,), summary="Retrieve the agent settings of an inbox")
 async def show(request: Request, db: TeamDb) -> Reply[wire.AgentSettings]:
     return Reply(wire.settings(await queries.get(db, await inbox_of(request, db))))
 

@@ -17,7 +17,7 @@ from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.http.files import FileLinks
 from pillarbox.kernel.http.request import Reply, Request
 from pillarbox.kernel.http.request_recording import kept, recorded
-from pillarbox.kernel.http.routing import Access, route
+from pillarbox.kernel.http.routing import Access, InboxRight, route
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.process.offload import in_thread_if_large
 from pillarbox.kernel.wire import fields
@@ -28,7 +28,7 @@ DRAFTS: Final = "/inboxes/{inbox}/drafts"
 DRAFT: Final = "/inboxes/{inbox}/drafts/{draft_id}"
 
 
-@route("GET", DRAFTS, needs=Access.FULL, query=PAGING, summary="List the unsent drafts of an inbox")
+@route("GET", DRAFTS, needs=Access.FULL, inbox_rights=(InboxRight.DRAFT,), query=PAGING, summary="List the unsent drafts of an inbox")
 async def index(request: Request, db: TeamDb) -> Reply[ListOf[wire.DraftItem]]:
     page = Page.read(request.query)
     rows, more = await lists.draft_page(db, await paths.inbox_of(request, db), page)
@@ -40,6 +40,7 @@ async def index(request: Request, db: TeamDb) -> Reply[ListOf[wire.DraftItem]]:
     "POST",
     DRAFTS,
     needs=Access.FULL,
+    inbox_rights=(InboxRight.DRAFT,),
     status=201,
     also=(200,),
     limit=LARGEST,
@@ -68,7 +69,7 @@ async def create(request: Request, db: TeamDb) -> Reply[wire.DraftRef]:
     return answers[-1]
 
 
-@route("GET", DRAFT, needs=Access.FULL, summary="Retrieve a draft")
+@route("GET", DRAFT, needs=Access.FULL, inbox_rights=(InboxRight.DRAFT,), summary="Retrieve a draft")
 async def show(request: Request, db: TeamDb) -> Reply[wire.Draft]:
     inbox_id = await paths.inbox_of(request, db)
     return Reply(wire.draft(await found(db, inbox_id, request.uuid("draft_id"))))
@@ -78,6 +79,7 @@ async def show(request: Request, db: TeamDb) -> Reply[wire.Draft]:
     "PATCH",
     DRAFT,
     needs=Access.FULL,
+    inbox_rights=(InboxRight.DRAFT,),
     limit=LARGEST,
     transaction=False,
     body=wire.DraftChange,
@@ -98,7 +100,7 @@ async def update(request: Request, db: TeamDb) -> Reply[wire.DraftRef]:
     return answer
 
 
-@route("DELETE", DRAFT, needs=Access.FULL, transaction=False, problems=(409,), summary="Delete a draft")
+@route("DELETE", DRAFT, needs=Access.FULL, inbox_rights=(InboxRight.DRAFT,), transaction=False, problems=(409,), summary="Delete a draft")
 async def remove(request: Request, db: TeamDb) -> Reply[wire.DraftDeleted]:
     inbox_id, draft_id = await paths.inbox_of(request, db), request.uuid("draft_id")
     answer = Reply(wire.DraftDeleted(object="inbox_draft", id=draft_id, deleted=True))
@@ -114,6 +116,7 @@ async def remove(request: Request, db: TeamDb) -> Reply[wire.DraftDeleted]:
     "POST",
     f"{DRAFT}/send",
     needs=Access.FULL,
+    inbox_rights=(InboxRight.SEND,),
     idempotent=True,
     named=paths.BY_ADDRESS,
     transaction=False,
@@ -133,6 +136,7 @@ async def send(request: Request, db: TeamDb) -> Reply[wire.DraftSent]:
     "GET",
     f"{DRAFT}/attachments/{{attachment_id}}",
     needs=Access.FULL,
+    inbox_rights=(InboxRight.DRAFT,),
     summary="Retrieve an attachment of a draft",
 )
 async def show_attachment(request: Request, db: TeamDb) -> Reply[wire.LinkedFile]:

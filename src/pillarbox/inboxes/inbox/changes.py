@@ -14,6 +14,7 @@ from uuid import UUID
 
 from msgspec import UNSET
 
+from pillarbox.api_keys import keys
 from pillarbox.directory import inboxes as directory
 from pillarbox.inboxes import events, prometheus
 from pillarbox.inboxes.events import InboxOfEvent, Source
@@ -128,6 +129,7 @@ class Inboxes:
                 for inbox_id in gone
             ],
         )
+        await keys.end_of_inboxes(db, gone)
         await directory.remove(db, gone)
         await changed(db.connection, gone)
         told = [events.deleted(InboxOfEvent(db.team_id, inbox_id, source), at) for inbox_id in gone]

@@ -31,10 +31,12 @@ PAGE: Final = """
                          WHERE t.team_id = i.team_id AND t.inbox_id = i.id AND t.list_class = c.number))
               FROM generate_series(0, 19) AS c (number)) AS last_received
       FROM ((SELECT *
-               FROM inboxes WHERE team_id = $1 AND id < $2 ORDER BY id DESC LIMIT $4)
+               FROM inboxes
+              WHERE team_id = $1 AND id < $2 AND ($5::uuid IS NULL OR id = $5) ORDER BY id DESC LIMIT $4)
             UNION ALL
             (SELECT *
-               FROM inboxes WHERE team_id = $1 AND id > $3 ORDER BY id LIMIT $4)) AS i
+               FROM inboxes
+              WHERE team_id = $1 AND id > $3 AND ($5::uuid IS NULL OR id = $5) ORDER BY id LIMIT $4)) AS i
 """
 
 INSERT: Final = """
@@ -108,8 +110,9 @@ async def some(db: TeamDb, ids: Sequence[UUID]) -> dict[UUID, InboxRow]:
     return {inbox.id: inbox for inbox in await db.all(InboxRow, BY_IDS, ids)}
 
 
-async def page(db: TeamDb, page: Page) -> list[InboxRow]:
-    return await db.all(InboxRow, PAGE, *page.args)
+async def page(db: TeamDb, page: Page, only: UUID | None = None) -> list[InboxRow]:
+    """Return a page of the team's inboxes, or of one alone."""
+    return await db.all(InboxRow, PAGE, *page.args, only)
 
 
 async def insert(db: TeamDb, new: NewInboxRow) -> None:

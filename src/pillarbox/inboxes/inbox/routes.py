@@ -29,12 +29,13 @@ async def create(request: Request, db: TeamDb) -> Reply[wire.InboxRef]:
     return Reply(wire.ref(await request.use(Inboxes).create(db, wanted)))
 
 
-@route("GET", "/inboxes", needs=Access.FULL, query=PAGING, summary="List inboxes")
+@route("GET", "/inboxes", needs=Access.FULL, inbox_rights=(), query=PAGING, summary="List inboxes")
 async def index(request: Request, db: TeamDb) -> Reply[ListOf[wire.InboxItem]]:
-    return Reply(await listed(partial(queries.page, db), Page.read(request.query), wire.item))
+    rows = partial(queries.page, db, only=request.known.inbox_id)
+    return Reply(await listed(rows, Page.read(request.query), wire.item))
 
 
-@route("GET", "/inboxes/{inbox}", needs=Access.FULL, summary="Retrieve an inbox")
+@route("GET", "/inboxes/{inbox}", needs=Access.FULL, inbox_rights=(), summary="Retrieve an inbox")
 async def show(request: Request, db: TeamDb) -> Reply[wire.FullInbox]:
     inbox = await queries.get(db, await inbox_of(request, db))
     if inbox is None:

@@ -6,13 +6,13 @@ from pillarbox.inboxes.labels import queries, wire
 from pillarbox.inboxes.labels.changes import Labels
 from pillarbox.inboxes.paths import inbox_of
 from pillarbox.kernel.http.request import Reply, Request
-from pillarbox.kernel.http.routing import Access, route
+from pillarbox.kernel.http.routing import Access, InboxRight, route
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.fields import parse
 from pillarbox.kernel.wire.paging import ListOf
 
 
-@route("GET", "/inboxes/{inbox}/labels", needs=Access.FULL, summary="List the labels of an inbox")
+@route("GET", "/inboxes/{inbox}/labels", needs=Access.FULL, inbox_rights=(), summary="List the labels of an inbox")
 async def index(request: Request, db: TeamDb) -> Reply[ListOf[wire.LabelItem]]:
     labels = await queries.of_inbox(db, await inbox_of(request, db))
     return Reply(ListOf(has_more=False, data=[wire.item(label) for label in labels]))
@@ -22,6 +22,7 @@ async def index(request: Request, db: TeamDb) -> Reply[ListOf[wire.LabelItem]]:
     "POST",
     "/inboxes/{inbox}/labels",
     needs=Access.FULL,
+    inbox_rights=(InboxRight.LABEL,),
     status=201,
     body=wire.NewLabel,
     summary="Create a label",
@@ -36,6 +37,7 @@ async def create(request: Request, db: TeamDb) -> Reply[wire.LabelRef]:
     "PATCH",
     "/inboxes/{inbox}/labels/{label_id}",
     needs=Access.FULL,
+    inbox_rights=(InboxRight.LABEL,),
     body=wire.LabelChange,
     summary="Change a label",
 )
@@ -47,7 +49,7 @@ async def update(request: Request, db: TeamDb) -> Reply[wire.LabelRef]:
     return Reply(wire.ref(label_id))
 
 
-@route("DELETE", "/inboxes/{inbox}/labels/{label_id}", needs=Access.FULL, summary="Delete a label")
+@route("DELETE", "/inboxes/{inbox}/labels/{label_id}", needs=Access.FULL, inbox_rights=(InboxRight.LABEL,), summary="Delete a label")
 async def remove(request: Request, db: TeamDb) -> Reply[wire.LabelDeleted]:
     inbox_id, label_id = await inbox_of(request, db), request.uuid("label_id")
     await request.use(Labels).delete(db, inbox_id, label_id)

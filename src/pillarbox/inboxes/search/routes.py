@@ -9,7 +9,7 @@ from pillarbox.inboxes.search import pages, wire
 from pillarbox.inboxes.search.message_filter import MESSAGE_FILTERS, MessageFilter
 from pillarbox.inboxes.threads.list_filter import FILTERS, ThreadFilter
 from pillarbox.kernel.http.request import Reply, Request
-from pillarbox.kernel.http.routing import Access, route
+from pillarbox.kernel.http.routing import Access, InboxRight, route
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.paging import PAGING, Page
 
@@ -18,6 +18,7 @@ from pillarbox.kernel.wire.paging import PAGING, Page
     "GET",
     "/inboxes/{inbox}/threads/search",
     needs=Access.FULL,
+    inbox_rights=(InboxRight.READ,),
     query={**FILTERS, **MESSAGE_FILTERS, **PAGING},
     summary="Search threads",
 )

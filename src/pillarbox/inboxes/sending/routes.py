@@ -10,7 +10,7 @@ from pillarbox.inboxes import paths
 from pillarbox.inboxes.sending import wire
 from pillarbox.inboxes.sending.send import InboxSender, SendCall, ThreadMessage
 from pillarbox.kernel.http.request import Reply, Request
-from pillarbox.kernel.http.routing import Access, route
+from pillarbox.kernel.http.routing import Access, InboxRight, route
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.process.offload import in_thread_if_large
 from pillarbox.kernel.wire import fields
@@ -23,6 +23,7 @@ LARGEST: Final = 50 * 1024 * 1024
     "POST",
     f"{EMAIL}/reply",
     needs=Access.FULL,
+    inbox_rights=(InboxRight.SEND,),
     limit=LARGEST,
     idempotent=True,
     named=paths.BY_ADDRESS,
@@ -45,6 +46,7 @@ async def reply(request: Request, db: TeamDb) -> Reply[EmailId]:
     "POST",
     f"{EMAIL}/forward",
     needs=Access.FULL,
+    inbox_rights=(InboxRight.READ, InboxRight.SEND),
     limit=LARGEST,
     idempotent=True,
     named=paths.BY_ADDRESS,

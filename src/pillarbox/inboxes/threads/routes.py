@@ -15,7 +15,7 @@ from pillarbox.inboxes.threads.changes import Threads, found
 from pillarbox.inboxes.threads.list_filter import FILTERS, ThreadFilter
 from pillarbox.inboxes.waiting.thread_lists import WAITING_FOR, WaitOptions, awaited
 from pillarbox.kernel.http.request import Reply, Request
-from pillarbox.kernel.http.routing import Access, route
+from pillarbox.kernel.http.routing import Access, InboxRight, route
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.fields import parse
 from pillarbox.kernel.wire.paging import PAGING, Page
@@ -31,6 +31,7 @@ ASSIGNEE = "/inboxes/{inbox}/threads/{thread_id}/assignee"
     "GET",
     THREADS,
     needs=Access.FULL,
+    inbox_rights=(InboxRight.READ,),
     query={**FILTERS, **PAGING, **WAITING_FOR},
     summary="List threads",
 )
@@ -52,12 +53,12 @@ async def index(request: Request, db: TeamDb) -> Reply[wire.ThreadList]:
     return Reply(await awaited(request, wait, (page, wanted), find, read))
 
 
-@route("GET", THREAD, needs=Access.FULL, summary="Retrieve a thread")
+@route("GET", THREAD, needs=Access.FULL, inbox_rights=(InboxRight.READ,), summary="Retrieve a thread")
 async def show(request: Request, db: TeamDb) -> Reply[wire.Thread]:
     return Reply(wire.thread(await found(db, *await _thread(request, db))))
 
 
-@route("PATCH", THREAD, needs=Access.FULL, body=wire.ThreadChange, summary="Mark, move or label a thread")
+@route("PATCH", THREAD, needs=Access.FULL, inbox_rights=(InboxRight.LABEL,), body=wire.ThreadChange, summary="Mark, move or label a thread")
 async def update(request: Request, db: TeamDb) -> Reply[wire.Thread]:
     wanted = parse(wire.ThreadChange, request.json())
     if wanted == wire.ThreadChange():
@@ -72,21 +73,21 @@ async def update(request: Request, db: TeamDb) -> Reply[wire.Thread]:
     return Reply(wire.thread(thread))
 
 
-@route("DELETE", THREAD, needs=Access.FULL, summary="Move a thread to the trash")
+@route("DELETE", THREAD, needs=Access.FULL, inbox_rights=(InboxRight.LABEL,), summary="Move a thread to the trash")
 async def remove(request: Request, db: TeamDb) -> Reply[wire.ThreadDeleted]:
     inbox_id, thread_id = await _thread(request, db)
     deleted = await request.use(Threads).trash(db, inbox_id, thread_id)
     return Reply(wire.ThreadDeleted(object="inbox_thread", id=thread_id, deleted=deleted))
 
 
-@route("POST", LABELS, needs=Access.FULL, body=wire.AddedLabels, summary="Add labels to a thread")
+@route("POST", LABELS, needs=Access.FULL, inbox_rights=(InboxRight.LABEL,), body=wire.AddedLabels, summary="Add labels to a thread")
 async def add_labels(request: Request, db: TeamDb) -> Reply[wire.ThreadLabels]:
     wanted = parse(wire.AddedLabels, request.json())
     thread = await request.use(Threads).add_labels(db, *await _thread(request, db), wanted.labels)
     return Reply(wire.all_labels(thread))
 
 
-@route("PUT", LABELS, needs=Access.FULL, body=wire.SetLabels, summary="Set the labels of a thread")
+@route("PUT", LABELS, needs=Access.FULL, inbox_rights=(InboxRight.LABEL,), body=wire.SetLabels, summary="Set the labels of a thread")
 async def set_labels(request: Request, db: TeamDb) -> Reply[wire.ThreadLabels]:
     wanted = parse(wire.SetLabels, request.json())
     thread = await request.use(Threads).set_labels(db, *await _thread(request, db), wanted.labels)
@@ -97,6 +98,7 @@ async def set_labels(request: Request, db: TeamDb) -> Reply[wire.ThreadLabels]:
     "DELETE",
     "/inboxes/{inbox}/threads/{thread_id}/labels/{label_id}",
     needs=Access.FULL,
+    inbox_rights=(InboxRight.LABEL,),
     summary="Take a label off a thread",
 )
 async def remove_label(request: Request, db: TeamDb) -> Reply[wire.ThreadLabels]:

@@ -7,7 +7,7 @@ host, route → size → authentication → permission → rate limit → idempo
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -38,6 +38,7 @@ from pillarbox.kernel.http.idempotency import (
     key_of,
     same,
 )
+from pillarbox.kernel.http.inbox_keys import refuse_outside_inbox
 from pillarbox.kernel.http.maintenance import Maintenance
 from pillarbox.kernel.http.queries import StoredAnswer
 from pillarbox.kernel.http.rendering import answer_headers, plain_lines
@@ -262,6 +263,7 @@ class Api:
         route, values = self._table.match(call.method, call.path)
         if route.needs is Access.PUBLIC:
             raise ValueError(f"{route.scope} asks for no caller")
+        self._admit(call.caller, route, values)
         if self._maintenance is not None and call.method not in READS:
             self._maintenance.check()
         request.pattern = route.scope
@@ -286,7 +288,7 @@ class Api:
         if self._settings.require_user_agent and not request.raw_header(b"user-agent"):
             raise Forbidden("A `User-Agent` header is required.")
         if route.needs is not Access.PUBLIC:
-            await self._identify(request, route, size, cycle)
+            await self._identify(request, route, values, size, cycle)
         if size or (size is None and route.needs is Access.PUBLIC):
             await self._read(request, route, size, cycle)
         if request.caller is not None and request.method in READS:
@@ -311,7 +313,9 @@ class Api:
         finally:
             turn.end()
 
-    async def _identify(self, request: Request, route: Route, size: int | None, cycle: RequestCycle) -> None:
+    async def _identify(
+        self, request: Request, route: Route, values: Sequence[str], size: int | None, cycle: RequestCycle
+    ) -> None:
         """Check authentication, permission and rate limit.
 
         A body of unknown size is measured as well: 413 comes before them. What an unauthenticated client
@@ -332,9 +336,16 @@ class Api:
             await self._read(request, route, size, cycle)
         self._authentication.used(caller)
         request.rate = await self._rate(caller)
-        self._authentication.check(caller, route.needs, route.token_scope)
+        self._admit(caller, route, values)
         if request.rate is not None and not request.rate.allowed:
             raise too_many(request.rate)
+
+    def _admit(self, caller: Caller, route: Route, values: Sequence[str]) -> None:
+        """Raise where the credential is not enough for the route; all that calls a route passes here."""
+        if caller.inbox_id is None:
+            self._authentication.check(caller, route.needs, route.token_scope)
+        else:
+            refuse_outside_inbox(caller, route, values)
 
     async def _caller(self, request: Request) -> Caller:
         if self._maintenance is not None:

@@ -12,13 +12,14 @@ from urllib.parse import quote, unquote
 
 from pillarbox.kernel.http.request import Failures, Reply, Request
 from pillarbox.kernel.postgres.database import TeamDb
-from pillarbox.kernel.security.authentication import Access, TokenScope
+from pillarbox.kernel.security.authentication import Access, InboxRight, TokenScope
 from pillarbox.kernel.wire.problems import MethodNotAllowed, Problem
 
 __all__ = [
     "Access",
     "BodyMode",
     "Failures",
+    "InboxRight",
     "Route",
     "RouteTable",
     "TokenScope",
@@ -76,7 +77,8 @@ class Route:
     `reply` is what it answers with `status` and those of `also`; `problems` are statuses of errors besides
     those that follow from the rest, and `pages` those of errors that it answers as a page. Scripts of all
     sites may call what is `shared` and read its answers (CORS). `needs` is
-    what an API key must be, `token_scope` what an access token must have. `named` says what parameters mean
+    what an API key must be, `token_scope` what an access token must have. A key for one inbox needs all of
+    `inbox_rights`; None, which is the default, lets no such key in. `named` says what parameters mean
     that take a name in place of an id. `screen` shows a problem to a browser that asked for a page: of the
     pages below this segment of paths, and where there is nothing. The body of one that
     `parses_first` is parsed as `body` before the transaction, a large one in a thread; its handler finds it
@@ -109,6 +111,7 @@ class Route:
     failures: Failures | None = None
     shared: bool = False
     token_scope: TokenScope = TokenScope.FULL
+    inbox_rights: frozenset[InboxRight] | None = None
     by_name: bool = False
     named: Mapping[str, Resolve] = field(default_factory=dict)
     screen: Screen | None = None
@@ -172,6 +175,7 @@ def route(
     failures: Failures | None = None,
     shared: bool = False,
     token_scope: TokenScope = TokenScope.FULL,
+    inbox_rights: Iterable[InboxRight] | None = None,
     by_name: bool = False,
     named: Mapping[str, Resolve] | None = None,
     screen: Screen | None = None,
@@ -190,7 +194,8 @@ def route(
     The body of a `streamed` route is multipart and is read by the handler, which has no transaction for it.
     `idempotent` makes the Idempotency-Key count, with `salt(request)` as part of its fingerprint. Requests
     are kept in the log of requests where they authenticate, unless `logged` is False. `failures`, `shared`
-    and `parses_first` are as in `Route`. `token_scope` is what an access token must have (oauth.md 1). The
+    and `parses_first` are as in `Route`. `token_scope` is what an access token must have (oauth.md 1), and
+    `inbox_rights` what a key for one inbox must have; with `()` each key of the inbox is let in. The
     parameter of a route that is `by_name` is a name that people choose, which may be a word of the API in
     paths of other methods.
     What is `idempotent` has a `named` for each parameter that is no id, so that one thing has one scope.
@@ -230,6 +235,7 @@ def route(
             failures=failures,
             shared=shared,
             token_scope=token_scope,
+            inbox_rights=None if inbox_rights is None else frozenset(inbox_rights),
             by_name=by_name,
             named=named or {},
             screen=screen,

@@ -41,6 +41,16 @@ class Permission(Enum):
 
     FULL = "full_access"
     SENDING = "sending_access"
+    INBOX = "inbox_access"
+
+
+class InboxRight(Enum):
+    """A right of a key for one inbox; each such key has one or more."""
+
+    READ = "read"
+    LABEL = "label"
+    DRAFT = "draft"
+    SEND = "send"
 
 
 class TokenScope(Enum):
@@ -58,7 +68,8 @@ class Caller:
 
     `person_id` is the person for whom the credential acts: an API key without one is the team's own.
     `grant_id` is the grant that it ends with: an access token's, or that of the program which made the key.
-    Access tokens alone have `scopes`.
+    Access tokens alone have `scopes`. A key for one inbox has `inbox_id`, the address of the inbox, and
+    `inbox_rights`.
     """
 
     team_id: UUID
@@ -74,6 +85,9 @@ class Caller:
     scopes: frozenset[TokenScope] | None = None
     grant_id: UUID | None = None
     person_id: UUID | None = None
+    inbox_id: UUID | None = None
+    inbox_address: str | None = None
+    inbox_rights: frozenset[InboxRight] = frozenset()
 
     @property
     def is_metered(self) -> bool:
@@ -81,7 +95,9 @@ class Caller:
         return self.daily_quota is not None or self.monthly_quota is not None
 
     def may(self, needs: Access) -> bool:
-        """Return whether an API key is enough for a route of that kind."""
+        """Return whether an API key for the whole team is enough for a route of that kind."""
+        if self.permission is Permission.INBOX or self.inbox_id is not None:
+            return False
         return needs is not Access.FULL or self.permission is Permission.FULL
 
     def has(self, scope: TokenScope) -> bool:
@@ -202,6 +218,15 @@ class SendingOnly(Problem):
 
     def __init__(self) -> None:
         super().__init__("This API key is restricted to only send emails.", CHALLENGE)
+
+
+class InboxKeyMayNot(Problem):
+    """The key is for one inbox, and this is something else, or needs a right that the key does not have."""
+
+    status, name = 403, "invalid_permission"
+
+    def __init__(self) -> None:
+        super().__init__("This API key is for one inbox, and its rights do not allow this.")
 
 
 class TeamBlocked(Problem):

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from pillarbox.api_keys import keys
-from pillarbox.api_keys.keys import CreatedKey
+from pillarbox.api_keys.keys import CreatedKey, InboxLimit
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import TeamDb
-from pillarbox.kernel.security.authentication import Permission
+from pillarbox.kernel.security.authentication import InboxRight, Permission
 from pillarbox.kernel.wire.problems import NotFound
 from pillarbox.people.audit import Act
 from pillarbox.people.membership.members import MemberChange, MemberChangeActor, hold
@@ -24,6 +24,7 @@ class WantedKey:
     name: str
     permission: Permission
     domain_id: UUID | None
+    inbox: InboxLimit | None = None
 
 
 async def make(
@@ -31,7 +32,8 @@ async def make(
 ) -> CreatedKey | None:
     """Make a key and return it with its token, which is stored nowhere; None where the person may not make
     one. It acts for the same person as its maker, and ends with the grant of the program that made it. Raises
-    TooMany, and NotFound for a domain that the team does not have."""
+    TooMany, and NotFound for a domain or an inbox that the team does
+    not have."""
     async with db.joined_transaction() as inner:
         # Whoever is taken out of the team at this moment, with its keys, makes none that stays.
         await hold(inner)
@@ -44,12 +46,25 @@ async def make(
             name=wanted_key.name,
             permission=wanted_key.permission,
             domain_id=wanted_key.domain_id,
+            inbox=wanted_key.inbox,
             created_by=by.actor.person_id,
             grant_id=by.actor.grant_id,
         )
-        details = {"id": made.id, "permission": wanted_key.permission.value}
-        await by.record(inner, Act.KEY_CREATED, wanted_key.name, details)
+        await by.record(inner, Act.KEY_CREATED, wanted_key.name, details_of(made.id, wanted_key))
     return made
+
+
+def details_of(key_id: UUID, wanted_key: WantedKey) -> dict[str, object]:
+    """Return what the log of acts says of a new key."""
+    if (inbox := wanted_key.inbox) is None:
+        return {"id": key_id, "permission": wanted_key.permission.value}
+    rights = [right.value for right in InboxRight if right in inbox.rights]
+    return {
+        "id": key_id,
+        "permission": Permission.INBOX.value,
+        "inbox_id": inbox.inbox_id,
+        "rights": " ".join(rights),
+    }
 
 
 async def rename(db: TeamDb, by: MemberChangeActor, key_id: UUID, name: str) -> MemberChange:
