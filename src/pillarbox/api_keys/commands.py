@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated
 from uuid import UUID
@@ -10,14 +11,18 @@ from uuid import UUID
 import typer
 
 from pillarbox.api_keys import keys, queries
+from pillarbox.api_keys.keys import InboxLimit
 from pillarbox.api_keys.queries import ShownKey
+from pillarbox.directory import inboxes as directory
 from pillarbox.domains.commands.choosing import one_domain
 from pillarbox.kernel.clock import SystemClock
+from pillarbox.kernel.http.inbox_keys import named as inbox_named
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import TeamDb
-from pillarbox.kernel.security.authentication import Permission
+from pillarbox.kernel.security.authentication import InboxRight, Permission
 from pillarbox.kernel.terminal.answers import CommandRefused, Json, as_id, perform, say, show_json, show_table
 from pillarbox.kernel.terminal.connect import CommandDatabase, Data, DatabaseUrl
+from pillarbox.kernel.wire.problems import Problem
 from pillarbox.people.audit import Act, record_command
 from pillarbox.teams.commands.choosing import TeamOption, chosen_teams, one_team
 from pillarbox.teams.team import Team
@@ -46,20 +51,42 @@ DomainOption = Annotated[
 ]
 
 
+InboxOption = Annotated[
+    str | None,
+    typer.Option(
+        "--inbox",
+        metavar="ADDRESS_OR_ID",
+        help="The only inbox that the key is for (with --rights).",
+        show_default=False,
+    ),
+]
+RightsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--rights",
+        metavar="LIST",
+        help="What the key may do in its inbox, separated by commas: read, label, draft, send.",
+        show_default=False,
+    ),
+]
+
+
 @group.command("create")
 def create(
     name: Name,
     team: TeamOption = None,
     permission: PermissionOption = PermissionName.full_access,
     domain: DomainOption = None,
+    inbox: InboxOption = None,
+    rights: RightsOption = None,
     json: Json = False,
     data: Data = None,
     database_url: DatabaseUrl = None,
 ) -> None:
     """Make a key and print its token, which is shown only now."""
-    wanted = Permission(permission.value)
+    wanted = WantedAccess(Permission(permission.value), domain, inbox, rights)
     perform(
-        lambda connected: make(connected, name, team, wanted, domain, json=json),
+        lambda connected: make(connected, name, team, wanted, json=json),
         data=data,
         database_url=database_url,
     )
@@ -105,32 +132,60 @@ def delete(key: KeyId, data: Data = None, database_url: DatabaseUrl = None) -> N
     perform(lambda connected: remove(connected, key), data=data, database_url=database_url)
 
 
+@dataclass(frozen=True, slots=True)
+class WantedAccess:
+    """What the new key may do, as the options say it."""
+
+    permission: Permission
+    domain: str | None
+    inbox: str | None
+    rights: str | None
+
+
 async def make(
-    connected: CommandDatabase,
-    name: str,
-    team: str | None,
-    permission: Permission,
-    domain: str | None,
-    *,
-    json: bool,
+    connected: CommandDatabase, name: str, team: str | None, access: WantedAccess, *, json: bool
 ) -> int:
     if not 1 <= len(name.strip()) <= LONGEST_NAME:
         raise CommandRefused(f"A key's name has 1 to {LONGEST_NAME} characters.")
-    if domain is not None and permission is not Permission.SENDING:
+    if access.domain is not None and access.permission is not Permission.SENDING:
         raise CommandRefused("--domain needs --permission sending_access.")
+    if (access.inbox is None) != (access.rights is None):
+        raise CommandRefused("--inbox and --rights come together.")
+    if access.inbox is not None and access.domain is not None:
+        raise CommandRefused("A key is for one domain or for one inbox, not for both.")
     owner = await one_team(connected, team)
     async with TeamDb(connected.pool, owner.id).transaction() as db:
-        domain_id = None if domain is None else await one_domain(db, domain)
+        domain_id = None if access.domain is None else await one_domain(db, access.domain)
+        inbox = await inbox_limit(db, access)
         made = await keys.create(
-            db, Ids(SystemClock()), name=name, permission=permission, domain_id=domain_id
+            db, Ids(SystemClock()), name=name, permission=access.permission, domain_id=domain_id, inbox=inbox
         )
-        await record_command(db, Act.KEY_CREATED, name, {"id": made.id, "permission": permission.value})
+        details = keys.details(made.id, access.permission, inbox)
+        await record_command(db, Act.KEY_CREATED, name, details)
     if json:
         show_json({"object": "api_key", "id": made.id, "team_id": owner.id, "token": made.token})
         return 0
     say(f"key {made.id} of team {owner.name}")
     say(f"api key {made.token} (shown only now; keep it)")
     return 0
+
+
+async def inbox_limit(db: TeamDb, access: WantedAccess) -> InboxLimit | None:
+    """Return the inbox and the rights that the options name; None without them."""
+    if access.inbox is None or access.rights is None:
+        return None
+    named = [word.strip() for word in access.rights.split(",")]
+    known = [right.value for right in InboxRight]
+    if wrong := [word for word in named if word not in known]:
+        raise CommandRefused(f"There is no right {wrong[0]!r}; the rights are {', '.join(known)}.")
+    try:
+        name = inbox_named(access.inbox)
+    except Problem as refused:
+        raise CommandRefused(f"{access.inbox!r} is no inbox: {refused.message}") from None
+    inbox_id = await directory.id_of(db, name) if isinstance(name, str) else name
+    if inbox_id is None or not await queries.hold_inbox(db, inbox_id):
+        raise CommandRefused(f"The team has no inbox {access.inbox!r}.")
+    return InboxLimit(inbox_id, frozenset([InboxRight(word) for word in named]))
 
 
 async def show_all(connected: CommandDatabase, team: str | None, *, json: bool) -> int:
@@ -143,15 +198,25 @@ async def show_all(connected: CommandDatabase, team: str | None, *, json: bool) 
         show_json({"object": "list", "data": [shape(owner, key) for owner, key in found]})
         return 0
     show_table(
-        ("Id", "Name", "Team", "Starts with", "Permission", "Domain", "Acts for", "Status", "Last used"),
+        (
+            "Id",
+            "Name",
+            "Team",
+            "Starts with",
+            "Permission",
+            "Domain or inbox",
+            "Acts for",
+            "Status",
+            "Last used",
+        ),
         [
             (
                 key.id,
                 key.name,
                 owner.name,
                 key.display,
-                key.permission,
-                key.domain_id,
+                " ".join(key.rights or [key.permission]),
+                key.inbox or key.inbox_id or key.domain_id,
                 "the team" if key.is_of_team else key.maker,
                 key.status,
                 key.last_used_at or "never",
@@ -219,6 +284,8 @@ def shape(owner: Team, key: ShownKey) -> dict[str, object]:
         "display": key.display,
         "permission": key.permission,
         "domain_id": key.domain_id,
+        "inbox_id": key.inbox_id,
+        "rights": key.rights,
         "acts_for": None if key.is_of_team else key.maker,
         "status": key.status,
         "created_at": key.created_at,

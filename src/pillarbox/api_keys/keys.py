@@ -28,6 +28,11 @@ class InboxLimit:
     inbox_id: UUID
     rights: frozenset[InboxRight]
 
+    @property
+    def names(self) -> list[str]:
+        """The names of the rights, in the order of the contract."""
+        return [right.value for right in InboxRight if right in self.rights]
+
 
 @dataclass(frozen=True, slots=True)
 class CreatedKey:
@@ -71,9 +76,17 @@ async def create(
         created_by,
         grant_id,
         None if inbox is None else inbox.inbox_id,
-        None if inbox is None else [right.value for right in InboxRight if right in inbox.rights],
+        None if inbox is None else inbox.names,
     )
     return CreatedKey(stamp.id, token)
+
+
+def details(key_id: UUID, permission: Permission, inbox: InboxLimit | None) -> dict[str, object]:
+    """Return what the log of acts says of a new key."""
+    if inbox is None:
+        return {"id": key_id, "permission": permission.value}
+    rights = " ".join(inbox.names)
+    return {"id": key_id, "permission": Permission.INBOX.value, "inbox_id": inbox.inbox_id, "rights": rights}
 
 
 async def rename(db: TeamDb, key_id: UUID, name: str) -> None:

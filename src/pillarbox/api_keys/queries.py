@@ -45,6 +45,7 @@ class ShownKey:
     permission: str
     domain_id: UUID | None
     domain: str | None
+    inbox_id: UUID | None
     inbox: str | None
     rights: Sequence[str] | None
     status: str
@@ -201,7 +202,7 @@ async def shown_page(db: TeamDb, page: Page) -> list[ShownKey]:
         ShownKey,
         """
         SELECT k.id, k.name, k.created_at, k.last_used_at, k.permission, k.domain_id,
-               d.name AS domain, i.email_address AS inbox, k.rights,
+               d.name AS domain, k.inbox_id, i.email_address AS inbox, k.rights,
                CASE WHEN k.is_kept OR k.created_by IS NULL OR h.acts THEN k.status ELSE 'ended' END AS status,
                k.display, k.created_by, p.email AS maker, k.is_kept
           FROM ((SELECT id FROM api_keys WHERE team_id = $1 AND id < $2 ORDER BY id DESC LIMIT $4)

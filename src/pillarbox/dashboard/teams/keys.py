@@ -6,7 +6,7 @@ from uuid import UUID
 
 from pillarbox.api_keys import keys
 from pillarbox.api_keys.credentials import KeyCredentials
-from pillarbox.api_keys.keys import CreatedKey
+from pillarbox.api_keys.keys import CreatedKey, InboxLimit
 from pillarbox.dashboard.frame.screen_table import NavigationEntry
 from pillarbox.dashboard.frame.screens import screen
 from pillarbox.dashboard.frame.visit import Visit
@@ -14,11 +14,13 @@ from pillarbox.dashboard.people import saved_form
 from pillarbox.dashboard.people.page_visits import Form, form, see_other
 from pillarbox.dashboard.teams.current_team import REFUSED, by, done_text, draw_team, team_db
 from pillarbox.domains import overview
+from pillarbox.inboxes import paths
 from pillarbox.kernel.http.request import Html, Reply, Request
 from pillarbox.kernel.ids import Ids
-from pillarbox.kernel.security.authentication import Permission
+from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.security.authentication import InboxRight, Permission
 from pillarbox.kernel.wire.paging import PAGING, Page, envelope
-from pillarbox.kernel.wire.problems import NotFound
+from pillarbox.kernel.wire.problems import NotFound, Problem
 from pillarbox.kernel.wire.uuids import well_formed
 from pillarbox.people.membership import team_keys
 from pillarbox.people.membership.members import MemberChange
@@ -52,11 +54,14 @@ async def index(visit: Visit) -> Reply[Html]:
     right=Right.USE,
     confirm=True,
     back=HERE,
-    keeps=["name", "permission", "domain"],
+    keeps=["name", "permission", "domain", "inbox", *[f"right_{right.value}" for right in InboxRight]],
     summary="Make an API key",
 )
 async def make(request: Request, visitor: Visitor, fields: Form) -> Reply[Html]:
-    wanted = wanted_of(fields)
+    try:
+        wanted = await wanted_of(team_db(request, visitor), fields)
+    except NotFound:
+        return await keys_page(request, visitor, status=404, problem="keys.no_inbox", name=fields.get("name"))
     if wanted is None:
         return await keys_page(request, visitor, status=422, problem="keys.not_so", name=fields.get("name"))
     try:
@@ -68,7 +73,8 @@ async def make(request: Request, visitor: Visitor, fields: Form) -> Reply[Html]:
             wanted,
         )
     except (TooMany, NotFound) as refused:
-        problem = "keys.too_many" if isinstance(refused, TooMany) else "keys.no_domain"
+        missing = "keys.no_domain" if wanted.inbox is None else "keys.no_inbox"
+        problem = "keys.too_many" if isinstance(refused, TooMany) else missing
         return await keys_page(request, visitor, status=refused.status, problem=problem)
     return await shown_once(request, visitor, wanted, made)
 
@@ -110,16 +116,33 @@ async def keep(request: Request, visitor: Visitor, _: Form) -> Reply[Html]:
     return see_other(f"{HERE}?done=kept")
 
 
-def wanted_of(fields: Form) -> WantedKey | None:
-    """Return the key that the form asks for; None where that is no key."""
+async def wanted_of(db: TeamDb, fields: Form) -> WantedKey | None:
+    """Return the key that the form asks for; None where that is no key. Raise NotFound for an inbox that the
+    team does not have."""
     name, permission, domain = fields.get("name").strip(), fields.get("permission"), fields.get("domain")
     is_known = permission in [one.value for one in Permission]
     if not 1 <= len(name) <= LONGEST_NAME or not name.isprintable() or not is_known:
         return None
+    if permission == Permission.INBOX.value:
+        inbox = await inbox_of(db, fields)
+        return None if inbox is None else WantedKey(name, Permission.INBOX, None, inbox)
     limits_domain = permission == Permission.SENDING.value and domain != ""
     if limits_domain and not well_formed(domain):
         return None
     return WantedKey(name, Permission(permission), UUID(domain) if limits_domain else None)
+
+
+async def inbox_of(db: TeamDb, fields: Form) -> InboxLimit | None:
+    """Return the inbox and the rights that the form names; None where it names no right, or no address."""
+    rights = frozenset([right for right in InboxRight if fields.get(f"right_{right.value}") != ""])
+    if not rights:
+        return None
+    try:
+        return InboxLimit(await paths.find(db, fields.get("inbox").strip()), rights)
+    except NotFound:
+        raise
+    except Problem:
+        return None
 
 
 async def shown_once(
@@ -160,6 +183,7 @@ async def keys_page(
         has_more=found.has_more,
         is_first=rows.after is None and rows.before is None,
         domains=await overview.listed(db) if may_use else [],
+        rights=[right.value for right in InboxRight],
         may_make=may_use,
         may_delete=visitor.may_do(TeamAct.DELETE_KEY),
         may_delete_all=visitor.may_do(TeamAct.DELETE_KEY, is_own=False),

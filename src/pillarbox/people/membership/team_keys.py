@@ -9,7 +9,7 @@ from pillarbox.api_keys import keys
 from pillarbox.api_keys.keys import CreatedKey, InboxLimit
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import TeamDb
-from pillarbox.kernel.security.authentication import InboxRight, Permission
+from pillarbox.kernel.security.authentication import Permission
 from pillarbox.kernel.wire.problems import NotFound
 from pillarbox.people.audit import Act
 from pillarbox.people.membership.members import MemberChange, MemberChangeActor, hold
@@ -50,21 +50,9 @@ async def make(
             created_by=by.actor.person_id,
             grant_id=by.actor.grant_id,
         )
-        await by.record(inner, Act.KEY_CREATED, wanted_key.name, details_of(made.id, wanted_key))
+        details = keys.details(made.id, wanted_key.permission, wanted_key.inbox)
+        await by.record(inner, Act.KEY_CREATED, wanted_key.name, details)
     return made
-
-
-def details_of(key_id: UUID, wanted_key: WantedKey) -> dict[str, object]:
-    """Return what the log of acts says of a new key."""
-    if (inbox := wanted_key.inbox) is None:
-        return {"id": key_id, "permission": wanted_key.permission.value}
-    rights = [right.value for right in InboxRight if right in inbox.rights]
-    return {
-        "id": key_id,
-        "permission": Permission.INBOX.value,
-        "inbox_id": inbox.inbox_id,
-        "rights": " ".join(rights),
-    }
 
 
 async def rename(db: TeamDb, by: MemberChangeActor, key_id: UUID, name: str) -> MemberChange:

@@ -1,6 +1,6 @@
 -- compatible since: 16
--- accepted drop: the constraint comes back in the next statement, with one more permission
--- accepted scan: the table is small
+-- accepted removal: the constraints replace one that is narrower, of a small table; the previous release writes none of
+-- the new permission
 -- Keys for one inbox (docs/decisions/0195). The previous release knows no permission of this name, so it answers 500 to
 -- such a key, and lets it do nothing.
 ALTER TABLE api_keys DROP CONSTRAINT api_keys_permission_check;
