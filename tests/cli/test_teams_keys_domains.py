@@ -154,9 +154,46 @@ def test_a_key_may_be_bound_to_one_domain_of_its_team(empty: Installation) -> No
     ] * 2
 
 
+def test_a_key_may_be_for_one_inbox_of_its_team(empty: Installation) -> None:
+    made_team(empty)
+    inbox_id = uuid4()
+    empty.sql(
+        "INSERT INTO inboxes (team_id, id, name, email_address, domain_id, created_at, updated_at) "
+        "SELECT id, $1, 'Help', 'help@harbor.example', id, now(), now() FROM teams",
+        inbox_id,
+    )
+    empty.sql(
+        "INSERT INTO directory_inboxes (address, team_id, inbox_id, is_forwarded) "
+        "SELECT 'help@harbor.example', id, $1, false FROM teams",
+        inbox_id,
+    )
+    for wanted in ("Help@Harbor.example", str(inbox_id)):
+        empty.json("keys", "create", "agent", "--inbox", wanted, "--rights", "send, read")
+    keys = empty.json("keys", "list")["data"]
+    assert [(key["permission"], key["inbox_id"], key["rights"]) for key in keys[:2]] == [
+        ("inbox_access", str(inbox_id), ["read", "send"])
+    ] * 2
+    assert "read send" in (shown := empty.run("keys", "list").stdout)
+    assert "help@harbor.example" in shown
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
+        (["ci", "--inbox", "help@harbor.example"], "--inbox and --rights come together."),
+        (["ci", "--rights", "read"], "--inbox and --rights come together."),
+        (
+            ["ci", "--inbox", "help@harbor.example", "--rights", "read,write"],
+            "There is no right 'write'; the rights are read, label, draft, send.",
+        ),
+        (
+            ["ci", "--inbox", "help@harbor.example", "--rights", "read"],
+            "The team has no inbox 'help@harbor.example'.",
+        ),
+        (
+            ["ci", "--inbox", "help", "--rights", "read"],
+            "'help' is no inbox: The `inbox_id` must be a valid UUID.",
+        ),
         (["ci", "--domain", "harbor.example"], "--domain needs --permission sending_access."),
         (
             ["ci", "--permission", "sending_access", "--domain", "harbor.example"],

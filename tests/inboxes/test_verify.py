@@ -38,7 +38,7 @@ DAMAGE: list[tuple[str, set[str]]] = [
     ("DELETE FROM directory_inboxes WHERE NOT is_forwarded", {"inbox_addresses"}),
     ("UPDATE directory_inboxes SET address = 'x' || address", {"inbox_addresses"}),
     ("UPDATE directory_inboxes SET inbox_id = team_id", {"inbox_addresses"}),
-    ("DELETE FROM inboxes", {"inbox_addresses", "rows_without_inbox"}),
+    ("DELETE FROM inboxes", {"inbox_addresses", "inbox_keys", "rows_without_inbox"}),
 ]
 
 INSERT_DRAFT = """
@@ -70,6 +70,7 @@ async def test_every_count_and_place_is_checked(database_url: str, tmp_path: Pat
         await team.db.run(INSERT_DRAFT, draft_id, thread.id)
         await team.db.run(COUNT_DRAFT, thread.id)
         await team.db.run(INSERT_FILE, draft_id)
+        await team.key(inbox_id=str(inbox.id), rights=["read"])
         pool = team.world.pool
         assert (await reconcile(pool, 5, INVARIANTS)).gaps == []
         seen: set[str] = set()

@@ -1,5 +1,5 @@
 """Which routes let in which key for one inbox, made from the route table, so that a new route joins by itself
-(api-keys.md 6)."""
+(api-keys.md 8)."""
 
 from __future__ import annotations
 

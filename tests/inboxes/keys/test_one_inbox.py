@@ -1,5 +1,5 @@
 """Keys for one inbox: what they are made with, when they end, and how they do not reach another inbox
-(api-keys.md 6)."""
+(api-keys.md 8)."""
 
 from __future__ import annotations
 

@@ -174,4 +174,15 @@ INVARIANTS: tuple[Invariant, ...] = (
         """,
         (JOB_REMOVE,),
     ),
+    Invariant(
+        "inbox_keys",
+        "The key {key_id} is for the inbox {inbox_id}, which does not exist, and is not inactive.",
+        """
+        SELECT k.team_id, k.id AS key_id, k.inbox_id
+          FROM api_keys k
+         WHERE k.inbox_id IS NOT NULL AND k.status <> 'inactive'
+           AND NOT EXISTS (SELECT FROM inboxes i WHERE i.team_id = k.team_id AND i.id = k.inbox_id)
+         LIMIT $1
+        """,
+    ),
 )
