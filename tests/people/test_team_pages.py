@@ -12,6 +12,7 @@ from uuid import UUID
 
 import pytest
 
+from kit.inbox_rows import an_inbox
 from kit.people import PASSWORD, SESSION, Person, Visit, a_grant, a_person, heading, logged_in, text_of, visit
 from kit.people_mail import mail_to_people
 from kit.world import Team, World, world
@@ -387,6 +388,29 @@ async def test_a_key_is_shown_once_and_says_who_made_it(place: Place) -> None:
         assert (await us.team.using(found[0]).get("/domains")).status_code == 403
         actor = us.people[TeamRole.MEMBER].email
         assert await us.acts() == [("key.created", "printer", actor), ("key.deleted", "printer", actor)]
+
+
+async def test_a_key_for_one_inbox_is_made_on_the_page(place: Place) -> None:
+    async with opened(place) as here:
+        us = await cast(here, "inbox")
+        inbox = await an_inbox(us.team, "desk")
+        member = await us.browser(TeamRole.MEMBER)
+        fields = {"name": "agent", "permission": "inbox_access", "inbox": inbox.address}
+        for wrong, status in (
+            ({}, 422),
+            ({"right_read": "1", "inbox": ""}, 422),
+            ({"right_read": "1", "inbox": "none@harbor.example"}, 404),
+        ):
+            assert (await member.send("/team/keys", **{**fields, **wrong})).status_code == status
+        answer = await member.send("/team/keys", **fields, right_read="1", right_send="1")
+        found = TOKEN.search(answer.text)
+        assert found
+        assert f"read, send ({inbox.address})" in text_of(await member.get("/team/keys"))
+        agent = us.team.using(found[0])
+        assert (await agent.get(inbox.url)).status_code == 200
+        assert (await agent.get("/domains")).status_code == 403
+        assert (await us.team.call("DELETE", inbox.url)).status_code == 200
+        assert "its inbox was deleted" in text_of(await member.get("/team/keys"))
 
 
 async def test_members_delete_their_own_keys_and_admins_all(place: Place) -> None:

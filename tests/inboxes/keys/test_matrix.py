@@ -62,7 +62,7 @@ LETS_IN: dict[str, set[InboxRight]] = {
 }
 """What a key for one inbox may call, and with which rights. No other route lets one in."""
 
-MAY_NOT = (403, "invalid_permission", "This API key is for one inbox, and its rights do not allow this.")
+MAY_NOT = (403, "invalid_permission", "This API key or token is for one inbox, and its rights do not allow this.")
 UNKNOWN = (404, "not_found", "Inbox not found")
 KINDS = [frozenset(some) for size in (1, 2, 3, 4) for some in combinations(InboxRight, size)]
 

@@ -20,7 +20,7 @@ from pillarbox.kernel.http.pipeline import Api, RouteCall
 from pillarbox.kernel.security.authentication import Caller, InboxKeyMayNot, InboxRight, Permission
 
 ALL = ["read", "label", "draft", "send"]
-MAY_NOT = (403, "invalid_permission", "This API key is for one inbox, and its rights do not allow this.")
+MAY_NOT = (403, "invalid_permission", "This API key or token is for one inbox, and its rights do not allow this.")
 UNKNOWN = (404, "not_found", "Inbox not found")
 QUESTION = b"From: iris@customer.example\r\nTo: help@harbor.example\r\nSubject: Refund\r\n\r\nWhere is it?\r\n"
 WITH_FILE = (

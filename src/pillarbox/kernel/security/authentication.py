@@ -226,7 +226,7 @@ class InboxKeyMayNot(Problem):
     status, name = 403, "invalid_permission"
 
     def __init__(self) -> None:
-        super().__init__("This API key is for one inbox, and its rights do not allow this.")
+        super().__init__("This API key or token is for one inbox, and its rights do not allow this.")
 
 
 class TeamBlocked(Problem):
