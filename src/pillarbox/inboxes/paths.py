@@ -16,6 +16,7 @@ from pillarbox.kernel.http.routing import Resolve
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.problems import NotFound, Problem
 
+
 async def find(db: TeamDb, text: str) -> UUID:
     """Return the id of the inbox that the text names; 404 where the team has none such.
 

@@ -62,7 +62,11 @@ LETS_IN: dict[str, set[InboxRight]] = {
 }
 """What a key for one inbox may call, and with which rights. No other route lets one in."""
 
-MAY_NOT = (403, "invalid_permission", "This API key or token is for one inbox, and its rights do not allow this.")
+MAY_NOT = (
+    403,
+    "invalid_permission",
+    "This API key or token is for one inbox, and its rights do not allow this.",
+)
 UNKNOWN = (404, "not_found", "Inbox not found")
 KINDS = [frozenset(some) for size in (1, 2, 3, 4) for some in combinations(InboxRight, size)]
 
@@ -85,7 +89,11 @@ async def test_each_route_lets_in_and_refuses_each_kind_of_key(database_url: str
         for entry in GUARDED:
             made = await made_for(harbor, entry)
             is_open, is_of_inbox = label(entry) in LETS_IN, "{inbox}" in entry.path
-            own = {kind: await key_for(harbor, UUID(made["inbox"]), kind) for kind in KINDS} if is_open and is_of_inbox else {}
+            own = (
+                {kind: await key_for(harbor, UUID(made["inbox"]), kind) for kind in KINDS}
+                if is_open and is_of_inbox
+                else {}
+            )
             before = await rows_of(pillarbox.pool, harbor.id)
             for kind in KINDS:
                 what = f"{label(entry)} with {sorted(right.value for right in kind)}"
@@ -100,7 +108,10 @@ async def test_each_route_lets_in_and_refuses_each_kind_of_key(database_url: str
                 if LETS_IN[label(entry)] <= kind:
                     answer = await ask(team, entry, made)
                     assert answer.status_code < 500, (label(entry), answer.text[:200])
-                    assert answer.json().get("name") != "invalid_permission", (label(entry), answer.text[:200])
+                    assert answer.json().get("name") != "invalid_permission", (
+                        label(entry),
+                        answer.text[:200],
+                    )
 
 
 async def key_for(team: Team, inbox_id: UUID, rights: frozenset[InboxRight]) -> Team:

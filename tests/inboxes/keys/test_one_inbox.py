@@ -12,17 +12,23 @@ import pytest
 
 from kit.client import error
 from kit.inbox_rows import Inbox, Thread, an_inbox, inbox_world
-from kit.submission import message_bytes, plain, submission
 from kit.smtp_listener import dialog
+from kit.submission import message_bytes, plain, submission
 from kit.world import Team
 from pillarbox.inboxes.inbox.changes import Inboxes
 from pillarbox.kernel.http.pipeline import Api, RouteCall
 from pillarbox.kernel.security.authentication import Caller, InboxKeyMayNot, InboxRight, Permission
 
 ALL = ["read", "label", "draft", "send"]
-MAY_NOT = (403, "invalid_permission", "This API key or token is for one inbox, and its rights do not allow this.")
+MAY_NOT = (
+    403,
+    "invalid_permission",
+    "This API key or token is for one inbox, and its rights do not allow this.",
+)
 UNKNOWN = (404, "not_found", "Inbox not found")
-QUESTION = b"From: iris@customer.example\r\nTo: help@harbor.example\r\nSubject: Refund\r\n\r\nWhere is it?\r\n"
+QUESTION = (
+    b"From: iris@customer.example\r\nTo: help@harbor.example\r\nSubject: Refund\r\n\r\nWhere is it?\r\n"
+)
 WITH_FILE = (
     b"From: iris@customer.example\r\nTo: help@harbor.example\r\nSubject: Secret\r\n"
     b"Content-Disposition: attachment; filename=s.txt\r\nContent-Type: text/plain\r\n\r\nhush\r\n"
@@ -41,7 +47,10 @@ async def agent_of(inbox: Inbox, *rights: str) -> Team:
     ("fields", "expected"),
     [
         ({"rights": ["read"]}, (422, "missing_required_field", "Missing `inbox_id` field.")),
-        ({"inbox_id": None, "rights": ["read"]}, (422, "missing_required_field", "Missing `inbox_id` field.")),
+        (
+            {"inbox_id": None, "rights": ["read"]},
+            (422, "missing_required_field", "Missing `inbox_id` field."),
+        ),
         ({"inbox_id": "{own}"}, (422, "missing_required_field", "Missing `rights` field.")),
         ({"inbox_id": "{own}", "rights": None}, (422, "missing_required_field", "Missing `rights` field.")),
         (
@@ -50,13 +59,16 @@ async def agent_of(inbox: Inbox, *rights: str) -> Team:
         ),
         (
             {"inbox_id": "{own}", "rights": ["read", "write"]},
-            (422, "validation_error", "Invalid `rights[1]` field. Use `read`, `label`, `draft` or `send`."),
+            (422, "validation_error", "Invalid `rights[1]` field. Use `draft`, `label`, `read` or `send`."),
         ),
         (
             {"inbox_id": "{own}", "rights": "read"},
             (422, "validation_error", "Invalid `rights` field. It must be an array."),
         ),
-        ({"inbox_id": "x", "rights": ["read"]}, (422, "invalid_parameter", "The `inbox_id` must be a valid UUID.")),
+        (
+            {"inbox_id": "x", "rights": ["read"]},
+            (422, "invalid_parameter", "The `inbox_id` must be a valid UUID."),
+        ),
         ({"inbox_id": "{foreign}", "rights": ["read"]}, UNKNOWN),
         ({"inbox_id": str(uuid4()), "rights": ["read"]}, UNKNOWN),
         (
@@ -175,7 +187,13 @@ async def test_each_way_to_name_an_inbox_is_compared(database_url: str, tmp_path
     async with inbox_world(database_url, tmp_path) as inbox:
         other = await an_inbox(inbox.team, "other")
         agent = await agent_of(inbox)
-        for name in (inbox.id, str(inbox.id).upper(), inbox.address, "HELP%40Harbor.Example", "help@harbor.EXAMPLE"):
+        for name in (
+            inbox.id,
+            str(inbox.id).upper(),
+            inbox.address,
+            "HELP%40Harbor.Example",
+            "help@harbor.EXAMPLE",
+        ):
             assert (await agent.get(f"/inboxes/{name}/threads")).status_code == 200, name
         for name in (other.id, str(other.id).upper(), other.address, "OTHER%40harbor.example", uuid4()):
             assert error(await agent.get(f"/inboxes/{name}/threads")) == UNKNOWN, name
@@ -323,7 +341,9 @@ async def test_an_agent_answers_in_its_inbox(database_url: str, tmp_path: Path) 
         assert sent.status_code == 200, sent.text
         stored = await inbox.team.email(sent.json()["id"])
         assert stored["from"] == inbox.address
-        draft = await agent.post(f"{inbox.url}/drafts", {"to": "iris@customer.example", "subject": "x", "text": "x"})
+        draft = await agent.post(
+            f"{inbox.url}/drafts", {"to": "iris@customer.example", "subject": "x", "text": "x"}
+        )
         done = await agent.post(f"{inbox.url}/drafts/{draft.json()['id']}/send")
         assert done.status_code == 200, done.text
 

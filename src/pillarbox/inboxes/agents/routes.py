@@ -14,7 +14,13 @@ from pillarbox.kernel.wire.fields import parse
 from pillarbox.kernel.wire.problems import NotFound
 
 
-@route("GET", "/inboxes/{inbox}/agent", needs=Access.FULL, inbox_rights=(InboxRight.READ,), summary="Retrieve the agent settings of an inbox")
+@route(
+    "GET",
+    "/inboxes/{inbox}/agent",
+    needs=Access.FULL,
+    inbox_rights=(InboxRight.READ,),
+    summary="Retrieve the agent settings of an inbox",
+)
 async def show(request: Request, db: TeamDb) -> Reply[wire.AgentSettings]:
     return Reply(wire.settings(await queries.get(db, await inbox_of(request, db))))
 

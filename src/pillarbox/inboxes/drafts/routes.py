@@ -28,7 +28,14 @@ DRAFTS: Final = "/inboxes/{inbox}/drafts"
 DRAFT: Final = "/inboxes/{inbox}/drafts/{draft_id}"
 
 
-@route("GET", DRAFTS, needs=Access.FULL, inbox_rights=(InboxRight.DRAFT,), query=PAGING, summary="List the unsent drafts of an inbox")
+@route(
+    "GET",
+    DRAFTS,
+    needs=Access.FULL,
+    inbox_rights=(InboxRight.DRAFT,),
+    query=PAGING,
+    summary="List the unsent drafts of an inbox",
+)
 async def index(request: Request, db: TeamDb) -> Reply[ListOf[wire.DraftItem]]:
     page = Page.read(request.query)
     rows, more = await lists.draft_page(db, await paths.inbox_of(request, db), page)
@@ -100,7 +107,15 @@ async def update(request: Request, db: TeamDb) -> Reply[wire.DraftRef]:
     return answer
 
 
-@route("DELETE", DRAFT, needs=Access.FULL, inbox_rights=(InboxRight.DRAFT,), transaction=False, problems=(409,), summary="Delete a draft")
+@route(
+    "DELETE",
+    DRAFT,
+    needs=Access.FULL,
+    inbox_rights=(InboxRight.DRAFT,),
+    transaction=False,
+    problems=(409,),
+    summary="Delete a draft",
+)
 async def remove(request: Request, db: TeamDb) -> Reply[wire.DraftDeleted]:
     inbox_id, draft_id = await paths.inbox_of(request, db), request.uuid("draft_id")
     answer = Reply(wire.DraftDeleted(object="inbox_draft", id=draft_id, deleted=True))

@@ -12,7 +12,13 @@ from pillarbox.kernel.wire.fields import parse
 from pillarbox.kernel.wire.paging import ListOf
 
 
-@route("GET", "/inboxes/{inbox}/labels", needs=Access.FULL, inbox_rights=(), summary="List the labels of an inbox")
+@route(
+    "GET",
+    "/inboxes/{inbox}/labels",
+    needs=Access.FULL,
+    inbox_rights=(),
+    summary="List the labels of an inbox",
+)
 async def index(request: Request, db: TeamDb) -> Reply[ListOf[wire.LabelItem]]:
     labels = await queries.of_inbox(db, await inbox_of(request, db))
     return Reply(ListOf(has_more=False, data=[wire.item(label) for label in labels]))
@@ -49,7 +55,13 @@ async def update(request: Request, db: TeamDb) -> Reply[wire.LabelRef]:
     return Reply(wire.ref(label_id))
 
 
-@route("DELETE", "/inboxes/{inbox}/labels/{label_id}", needs=Access.FULL, inbox_rights=(InboxRight.LABEL,), summary="Delete a label")
+@route(
+    "DELETE",
+    "/inboxes/{inbox}/labels/{label_id}",
+    needs=Access.FULL,
+    inbox_rights=(InboxRight.LABEL,),
+    summary="Delete a label",
+)
 async def remove(request: Request, db: TeamDb) -> Reply[wire.LabelDeleted]:
     inbox_id, label_id = await inbox_of(request, db), request.uuid("label_id")
     await request.use(Labels).delete(db, inbox_id, label_id)

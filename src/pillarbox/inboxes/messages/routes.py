@@ -23,7 +23,14 @@ ATTACHMENTS = "/inboxes/{inbox}/threads/{thread_id}/emails/{email_id}/attachment
 ATTACHMENT = "/inboxes/{inbox}/threads/{thread_id}/emails/{email_id}/attachments/{attachment_id}"
 
 
-@route("GET", EMAILS, needs=Access.FULL, inbox_rights=(InboxRight.READ,), query=PAGING, summary="List the emails of a thread")
+@route(
+    "GET",
+    EMAILS,
+    needs=Access.FULL,
+    inbox_rights=(InboxRight.READ,),
+    query=PAGING,
+    summary="List the emails of a thread",
+)
 async def index(request: Request, db: TeamDb) -> Reply[ListOf[wire.Message]]:
     page = Page.read(request.query)
     inbox_id = await paths.inbox_of(request, db)
@@ -32,14 +39,22 @@ async def index(request: Request, db: TeamDb) -> Reply[ListOf[wire.Message]]:
     return Reply(await reading.listed(db, messages, request.is_client_gone))
 
 
-@route("GET", EMAIL, needs=Access.FULL, inbox_rights=(InboxRight.READ,), summary="Retrieve an email of a thread")
+@route(
+    "GET", EMAIL, needs=Access.FULL, inbox_rights=(InboxRight.READ,), summary="Retrieve an email of a thread"
+)
 async def show(request: Request, db: TeamDb) -> Reply[wire.Message]:
     row = await _message(request, db)
     reading = await _opened(request, db, [row])
     return Reply(await reading.one(db, row, request.is_client_gone))
 
 
-@route("GET", ATTACHMENTS, needs=Access.FULL, inbox_rights=(InboxRight.READ,), summary="List the attachments of an email of a thread")
+@route(
+    "GET",
+    ATTACHMENTS,
+    needs=Access.FULL,
+    inbox_rights=(InboxRight.READ,),
+    summary="List the attachments of an email of a thread",
+)
 async def attachments(request: Request, db: TeamDb) -> Reply[ListOf[wire.InboxesMessagesAttachmentItem]]:
     row = await _message(request, db)
     reading = await _opened(request, db, [row])
@@ -52,7 +67,13 @@ async def attachments(request: Request, db: TeamDb) -> Reply[ListOf[wire.Inboxes
     )
 
 
-@route("GET", ATTACHMENT, needs=Access.FULL, inbox_rights=(InboxRight.READ,), summary="Retrieve an attachment of an email of a thread")
+@route(
+    "GET",
+    ATTACHMENT,
+    needs=Access.FULL,
+    inbox_rights=(InboxRight.READ,),
+    summary="Retrieve an attachment of an email of a thread",
+)
 async def attachment(request: Request, db: TeamDb) -> Reply[wire.InboxesMessagesAttachment]:
     wanted = request.uuid("attachment_id")
     row = await _message(request, db)
@@ -63,7 +84,13 @@ async def attachment(request: Request, db: TeamDb) -> Reply[wire.InboxesMessages
     raise NotFound("Attachment")
 
 
-@route("GET", VERDICTS, needs=Access.FULL, inbox_rights=(InboxRight.READ,), summary="Retrieve what was found out about an email of a thread")
+@route(
+    "GET",
+    VERDICTS,
+    needs=Access.FULL,
+    inbox_rights=(InboxRight.READ,),
+    summary="Retrieve what was found out about an email of a thread",
+)
 async def verdicts(request: Request, db: TeamDb) -> Reply[EmailVerdicts]:
     row = await _message(request, db)
     found = await request.use(MessageReading).verdicts(db, row)

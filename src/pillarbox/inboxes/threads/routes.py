@@ -58,7 +58,14 @@ async def show(request: Request, db: TeamDb) -> Reply[wire.Thread]:
     return Reply(wire.thread(await found(db, *await _thread(request, db))))
 
 
-@route("PATCH", THREAD, needs=Access.FULL, inbox_rights=(InboxRight.LABEL,), body=wire.ThreadChange, summary="Mark, move or label a thread")
+@route(
+    "PATCH",
+    THREAD,
+    needs=Access.FULL,
+    inbox_rights=(InboxRight.LABEL,),
+    body=wire.ThreadChange,
+    summary="Mark, move or label a thread",
+)
 async def update(request: Request, db: TeamDb) -> Reply[wire.Thread]:
     wanted = parse(wire.ThreadChange, request.json())
     if wanted == wire.ThreadChange():
@@ -73,21 +80,41 @@ async def update(request: Request, db: TeamDb) -> Reply[wire.Thread]:
     return Reply(wire.thread(thread))
 
 
-@route("DELETE", THREAD, needs=Access.FULL, inbox_rights=(InboxRight.LABEL,), summary="Move a thread to the trash")
+@route(
+    "DELETE",
+    THREAD,
+    needs=Access.FULL,
+    inbox_rights=(InboxRight.LABEL,),
+    summary="Move a thread to the trash",
+)
 async def remove(request: Request, db: TeamDb) -> Reply[wire.ThreadDeleted]:
     inbox_id, thread_id = await _thread(request, db)
     deleted = await request.use(Threads).trash(db, inbox_id, thread_id)
     return Reply(wire.ThreadDeleted(object="inbox_thread", id=thread_id, deleted=deleted))
 
 
-@route("POST", LABELS, needs=Access.FULL, inbox_rights=(InboxRight.LABEL,), body=wire.AddedLabels, summary="Add labels to a thread")
+@route(
+    "POST",
+    LABELS,
+    needs=Access.FULL,
+    inbox_rights=(InboxRight.LABEL,),
+    body=wire.AddedLabels,
+    summary="Add labels to a thread",
+)
 async def add_labels(request: Request, db: TeamDb) -> Reply[wire.ThreadLabels]:
     wanted = parse(wire.AddedLabels, request.json())
     thread = await request.use(Threads).add_labels(db, *await _thread(request, db), wanted.labels)
     return Reply(wire.all_labels(thread))
 
 
-@route("PUT", LABELS, needs=Access.FULL, inbox_rights=(InboxRight.LABEL,), body=wire.SetLabels, summary="Set the labels of a thread")
+@route(
+    "PUT",
+    LABELS,
+    needs=Access.FULL,
+    inbox_rights=(InboxRight.LABEL,),
+    body=wire.SetLabels,
+    summary="Set the labels of a thread",
+)
 async def set_labels(request: Request, db: TeamDb) -> Reply[wire.ThreadLabels]:
     wanted = parse(wire.SetLabels, request.json())
     thread = await request.use(Threads).set_labels(db, *await _thread(request, db), wanted.labels)
