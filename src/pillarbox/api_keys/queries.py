@@ -36,7 +36,8 @@ class ApiKeyListRow:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownKey:
     """A key as members of the team see it: with its domain, or the address of its inbox and its rights, and
-    the address of the person who made it. Its status is `ended` where it acts for somebody who may not have keys now, or its program was shut out."""
+    the address of the person who made it. Its status is `ended` where it acts for somebody who may not have
+    keys now, or its program was shut out."""
 
     id: UUID
     name: str

@@ -113,8 +113,8 @@ TEXTS: Final[dict[str, str]] = {
     "keys.make": "Make the key",
     "keys.made": "This is the key {name}:",
     "keys.once": "It is shown only now. Keep it where nobody else reads it.",
-    "keys.not_so": "A key has a name of 1 to 50 characters, a permission, and at most a domain of the team. One "
-    "for an inbox has its address and a right or more.",
+    "keys.not_so": "A key has a name of 1 to 50 characters, a permission, and at most a domain of the team. "
+    "One for an inbox has its address and a right or more.",
     "keys.too_many": "The team has as many API keys as it may have.",
     "keys.no_domain": "The team has no such domain.",
     "keys.suspended": "suspended",

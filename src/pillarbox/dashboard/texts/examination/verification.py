@@ -151,7 +151,8 @@ TEXTS: Final[dict[str, str]] = {
     "gap.inbox_addresses": "The addresses of the inbox {inbox_id} are not those that lead to it.",
     "gap.rows_without_inbox": "There are rows of the inbox {inbox_id}, which does not exist, and nothing "
     "removes them.",
-    "gap.inbox_keys": "The key {key_id} is for the inbox {inbox_id}, which does not exist, and is not inactive.",
+    "gap.inbox_keys": "The key {key_id} is for the inbox {inbox_id}, which does not exist, and is "
+    "not inactive.",
     "gap.label_without_thread": "The label {label_id} is on {thread_id}, and one of the two does not exist.",
     "gap.label_elsewhere": "The label {label_id} does not stand in lists where its thread {thread_id} "
     "stands.",

@@ -152,7 +152,8 @@ TEXTS: Final[dict[str, str]] = {
     "gap.inbox_addresses": "Die Adressen des Postfachs {inbox_id} sind nicht die, die zu ihm führen.",
     "gap.rows_without_inbox": "Es gibt Zeilen des Postfachs {inbox_id}, das es nicht gibt, und nichts "
     "entfernt sie.",
-    "gap.inbox_keys": "Der Schlüssel {key_id} ist für das Postfach {inbox_id}, das es nicht gibt, und gilt noch.",
+    "gap.inbox_keys": "Der Schlüssel {key_id} ist für das Postfach {inbox_id}, das es nicht gibt, und "
+    "gilt noch.",
     "gap.label_without_thread": "Das Label {label_id} ist an {thread_id}, und eines von beiden gibt es "
     "nicht.",
     "gap.label_elsewhere": "Das Label {label_id} steht nicht in den Listen, in denen seine Unterhaltung "
