@@ -405,7 +405,9 @@ async def test_a_key_for_one_inbox_is_made_on_the_page(place: Place) -> None:
         answer = await member.send("/team/keys", **fields, right_read="1", right_send="1")
         found = TOKEN.search(answer.text)
         assert found
-        assert f"read, send ({inbox.address})" in text_of(await member.get("/team/keys"))
+        shown = text_of(await member.get("/team/keys"))
+        assert "read, send" in shown
+        assert inbox.address in shown
         agent = us.team.using(found[0])
         assert (await agent.get(inbox.url)).status_code == 200
         assert (await agent.get("/domains")).status_code == 403

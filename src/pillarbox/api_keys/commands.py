@@ -134,7 +134,7 @@ def delete(key: KeyId, data: Data = None, database_url: DatabaseUrl = None) -> N
 
 @dataclass(frozen=True, slots=True)
 class WantedAccess:
-    """What the new key may do, as the options say it."""
+    """The access that the options give the new key."""
 
     permission: Permission
     domain: str | None

@@ -1,4 +1,4 @@
-"""What a key for one inbox may call (api-keys.md 8): the one place where this is decided, for all routes.
+"""Decides which calls a key for one inbox may make (api-keys.md 8): the one place for all routes.
 
 A route says by `inbox_rights` which rights let such a key in. The inbox in its path must be that of the key;
 another one is as unknown as that of another team.
