@@ -59,6 +59,7 @@ OWNERS = {
     "inboxes": {
         "inbox_agents",
         "inbox_awaited_messages",
+        "inbox_correspondents",
         "inbox_draft_attachments",
         "inbox_drafts",
         "inbox_labels",
@@ -70,6 +71,7 @@ OWNERS = {
         "inbox_thread_labels",
         "inbox_threads",
         "inboxes",
+        "message_trust",
     },
     "kernel": {
         "blob_store",

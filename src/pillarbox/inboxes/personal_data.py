@@ -17,6 +17,8 @@ from pillarbox.inboxes import personal_queries as queries
 from pillarbox.inboxes.personal_queries import MessageOfPerson
 from pillarbox.inboxes.threads.changes import Threads
 from pillarbox.inboxes.threads.purge import ThreadPurge
+from pillarbox.inboxes.trust import queries as trust_queries
+from pillarbox.inboxes.trust.look_alikes import address_key
 from pillarbox.kernel.personal_data import (
     BATCH,
     ERASED_ADDRESS,
@@ -79,6 +81,12 @@ async def erase_drafts(db: TeamDb, person: DataSubject, _: str, __: datetime) ->
     return ErasedRows(None, await queries.erase_drafts(db, person, ERASED_ADDRESS))
 
 
+async def forget_address(db: TeamDb, person: DataSubject, _: str, __: datetime) -> ErasedRows:
+    """Forget that inboxes have written to the person."""
+    given = {person.address, person.given or person.address}
+    return ErasedRows(None, sum([await trust_queries.forget_address(db, address_key(one)) for one in given]))
+
+
 async def read(db: TeamDb, person: DataSubject) -> AsyncIterator[dict[str, Any]]:
     """Yield the messages of inboxes that the person wrote or got."""
     place = START
@@ -102,4 +110,5 @@ async def read(db: TeamDb, person: DataSubject) -> AsyncIterator[dict[str, Any]]
 PERSONAL_DATA: Final = [
     PersonalData(name="inbox_messages", order=30, eraser=thread_eraser, read=read),
     PersonalData(name="inbox_drafts", order=31, eraser=lambda _: erase_drafts),
+    PersonalData(name="inbox_correspondents", order=32, eraser=lambda _: forget_address),
 ]

@@ -44,7 +44,7 @@ from pillarbox.receiving.arrival import Arrival, ArrivalFate, ArrivalOutcome
 from pillarbox.receiving.arrivals.inbox_commits import ForInbox, InboxCommitResult, InboxCommits, SeenBefore
 from pillarbox.receiving.arrivals.inbox_queues import InboxCommit, InboxQueues
 from pillarbox.receiving.arrivals.message_fields import MessageFields
-from pillarbox.receiving.judging import Judge
+from pillarbox.receiving.judging import Judge, MailJudgement
 from pillarbox.receiving.rows import PreparedReceipt, ReceiptBuilder
 from pillarbox.receiving.store_queries import WrittenRow
 from pillarbox.usage import counting
@@ -88,6 +88,7 @@ class IncomingMessage(NamedTuple):
 
     message: ParsedMessage
     arrival: Arrival
+    judgement: MailJudgement
     is_light: bool
 
 
@@ -231,7 +232,7 @@ class MessageReceiver:
             drafts.append(builder.draft(team_id, recipients, stamp, fields, self._ids.new))
         if expected is not None:
             expected.gone()
-        return await self._store(drafts, IncomingMessage(read, arrival, is_light))
+        return await self._store(drafts, IncomingMessage(read, arrival, judgement, is_light))
 
     def _read(self, raw: bytes) -> ParsedMessage:
         """Return the message, without the results that it claims are ours (AR-01)."""
@@ -263,11 +264,12 @@ class MessageReceiver:
     async def _commit_for_inboxes(
         self, drafts: list[PreparedReceipt], received: IncomingMessage
     ) -> tuple[UUID, ...]:
-        message, arrival, is_light = received
-        if is_light:
-            fields = MessageFields.of(message, arrival)
-        else:
-            fields = await self._in_thread(lambda: MessageFields.of(message, arrival))
+        message, arrival, judgement, is_light = received
+
+        def read() -> MessageFields:
+            return MessageFields.of(message, arrival, judgement.verdicts(automatic=False))
+
+        fields = read() if is_light else await self._in_thread(read)
         return await self._inbox_queues.submit([ForInbox(draft, fields) for draft in drafts])
 
     async def _flush(self, batch: Sequence[list[PreparedReceipt]]) -> Sequence[StoredArrival]:

@@ -1199,6 +1199,36 @@ CREATE INDEX inbox_messages_thread ON inbox_messages (team_id, thread_id, receiv
 CREATE INDEX inbox_messages_key ON inbox_messages (team_id, inbox_id, message_key, id)
  WHERE message_key IS NOT NULL;
 
+-- What is known about a message that came in. `sender_key` and `name_key` are hashes of its address and of the name shown
+-- with it, as they are compared; `domain` is the registrable one of its address.
+CREATE TABLE message_trust (
+    team_id    uuid        NOT NULL,
+    email_id   uuid        NOT NULL,
+    inbox_id   uuid        NOT NULL,
+    level      text        NOT NULL CHECK (level IN ('trusted', 'known', 'unknown', 'suspicious')),
+    reasons    jsonb       NOT NULL,
+    kinds      text[]      NOT NULL,
+    sender_key uuid        NOT NULL,
+    name_key   uuid,
+    domain     text        NOT NULL,
+    PRIMARY KEY (team_id, email_id, inbox_id)
+) WITH (
+    autovacuum_vacuum_scale_factor = 0.02,
+    autovacuum_vacuum_threshold = 1000,
+    autovacuum_vacuum_insert_scale_factor = 0.1
+);
+CREATE INDEX message_trust_sender ON message_trust (team_id, inbox_id, sender_key);
+CREATE INDEX message_trust_name ON message_trust (team_id, inbox_id, name_key)
+ WHERE name_key IS NOT NULL AND level IN ('trusted', 'known');
+CREATE INDEX message_trust_domain ON message_trust (team_id, domain) WHERE level IN ('trusted', 'known');
+
+-- Addresses that inboxes of the team have written to, as hashes.
+CREATE TABLE inbox_correspondents (
+    team_id     uuid NOT NULL,
+    address_key uuid NOT NULL,
+    PRIMARY KEY (team_id, address_key)
+) WITH (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 1000);
+
 -- Messages in the order of their ids, one or more columns each: `messages` has the id of the message and of its
 -- thread for each column, `begins` a bit for each column that is the first one of its message.
 CREATE TABLE inbox_search_blocks (

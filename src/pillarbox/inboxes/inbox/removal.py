@@ -20,6 +20,7 @@ from pillarbox.inboxes.inbox.queries import JOB_REMOVE
 from pillarbox.inboxes.labels.queries import JOB_REMOVE as JOB_REMOVE_LABEL
 from pillarbox.inboxes.received_mail import ReceivedMailSource
 from pillarbox.inboxes.search import block_queries as search_blocks
+from pillarbox.inboxes.trust import queries as trust_queries
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.storage import blob_removal
 from pillarbox.kernel.storage.blobs import BlobStore
@@ -81,6 +82,7 @@ class InboxRemoval:
             nonlocal last
             async with db.transaction() as inner:
                 gone = await queries.drop_messages(inner, inbox_id, last, BATCH)
+                await trust_queries.drop(inner, inbox_id, gone)
                 await inbox_mail.release(inner, inbox_id, gone)
                 await self._received.release(inner, inbox_id, gone)
             last = max(gone, default=last)

@@ -99,14 +99,18 @@ async def verdicts(request: Request, db: TeamDb) -> Reply[EmailVerdicts]:
     return Reply(found)
 
 
-async def _message(request: Request, db: TeamDb) -> StoredMessage:
-    """Return the message that the path names."""
+async def message_of(request: Request, db: TeamDb) -> tuple[UUID, StoredMessage]:
+    """Return the message that the path names, with its inbox."""
     inbox_id = await paths.inbox_of(request, db)
     thread_id, email_id = request.uuid("thread_id"), request.uuid("email_id")
     found = await queries.get(db, inbox_id, thread_id, email_id)
     if found is None:
         raise NotFound("Email" if await queries.has_thread(db, inbox_id, thread_id) else "Thread")
-    return found
+    return inbox_id, found
+
+
+async def _message(request: Request, db: TeamDb) -> StoredMessage:
+    return (await message_of(request, db))[1]
 
 
 async def _opened(request: Request, db: TeamDb, rows: list[StoredMessage]) -> MessageReading:

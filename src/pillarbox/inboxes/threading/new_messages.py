@@ -8,6 +8,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from pillarbox.inboxes.locking import InboxKey
+from pillarbox.inboxes.trust.message_signs import MessageSigns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,7 +18,7 @@ class NewMessage:
     `message_id` has its brackets. `sender_key` is the address of the sender in lower case. `body_key` is a
     hash of what stands behind the header, of mail that came in. Such mail finds its thread by `earlier_ids`
     (the nearest first, `mail.message.threading`) or by its subject, unless `names_earlier` says that it had
-    one of the header fields for ids. Mail that is sent belongs to `thread_id`, or begins a thread, which gets
+    one of the header fields for ids; `signs` are what trust is judged by. Mail that is sent belongs to `thread_id`, or begins a thread, which gets
     the id `new_thread_id` where there is one.
     """
 
@@ -43,6 +44,7 @@ class NewMessage:
     names_earlier: bool = False
     body_key: bytes | None = None
     is_spam: bool = False
+    signs: MessageSigns | None = None
 
     @property
     def inbox(self) -> InboxKey:

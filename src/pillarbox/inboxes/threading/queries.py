@@ -5,14 +5,20 @@ Whoever uses it holds the locks of the inboxes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
+import msgspec
+
 from pillarbox.inboxes.folders import KEPT_IN_TRASH, ThreadFolder
 from pillarbox.inboxes.locking import InboxKey
+from pillarbox.inboxes.threading.new_messages import NewMessage
 from pillarbox.inboxes.threading.thread_plan import KnownMessage, ThreadPlan, ThreadState, key_of_subject
+from pillarbox.inboxes.trust import queries as trust_queries
+from pillarbox.inboxes.trust.look_alikes import address_key
 from pillarbox.kernel.postgres.combined_statement import Statement, combined, rows_json
 from pillarbox.kernel.postgres.database import Connection
 from pillarbox.mail.message.threading import bare_id, id_key
@@ -27,6 +33,8 @@ DUE_EVERY: Final = 256
 MOST_AWAITED: Final = 2000
 """Ids that the threads of an inbox wait for; the oldest are forgotten."""
 AWAITED_FOR: Final = timedelta(days=30)
+
+_BRACKETS: Final = re.compile(r"^.*<|>$", re.DOTALL)
 
 MOST_PEOPLE: Final = 100
 """Messages of a thread whose people are looked at, the newest."""
@@ -294,6 +302,8 @@ def writes(
         late = added if described is None else [one for one in added if one[2] <= described[one[:2]]]
         if late:
             found.append(Statement(LATE, tuple(zip(*late, strict=True))))
+        if addressees := {one for placed in plan.placed for one in _addressees(placed.message)}:
+            found.append(trust_queries.writing_to(addressees))
         if due := sorted({(team, inbox) for team, inbox, one in added if one.int % DUE_EVERY == 0}):
             found.append(Statement(DUE, tuple(zip(*due, strict=True))))
     if plan.awaited:
@@ -308,6 +318,14 @@ def writes(
     if counts:
         found.append(Statement(COUNT, tuple(zip(*counts, strict=True))))
     return found
+
+
+def _addressees(message: NewMessage) -> Iterator[tuple[UUID, UUID]]:
+    """Yield the addresses that a message is sent to, as hashes, each with the team."""
+    if not message.is_inbound:
+        for shown in (message.to_list, message.cc_list, message.bcc_list):
+            for text in () if shown is None else msgspec.json.decode(shown, type=list[str]):
+                yield message.team_id, address_key(_BRACKETS.sub("", text))
 
 
 def all_writes(

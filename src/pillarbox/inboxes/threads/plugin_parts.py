@@ -12,6 +12,7 @@ from pillarbox.inboxes.threads import routes
 from pillarbox.inboxes.threads.changes import Threads
 from pillarbox.inboxes.threads.invariants import INVARIANTS as INVARIANTS
 from pillarbox.inboxes.threads.purge import LIMIT, ThreadPurge
+from pillarbox.inboxes.trust import routes as trust_routes
 from pillarbox.kernel.http.routing import collect
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.slices import Container, Retention, RetentionItem
@@ -39,7 +40,7 @@ PROVIDES = {
     ThreadPurge: _purge,
 }
 
-ROUTES = collect(routes, message_routes)
+ROUTES = collect(routes, message_routes, trust_routes)
 
 JOB_LIMITS = [LIMIT]
 

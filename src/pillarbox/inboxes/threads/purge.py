@@ -23,6 +23,7 @@ from pillarbox.inboxes.locking import lock
 from pillarbox.inboxes.received_mail import ReceivedMailSource
 from pillarbox.inboxes.threads import purge_queries
 from pillarbox.inboxes.threads.purge_queries import JOB_REMOVE, DueThread, GoneMessage
+from pillarbox.inboxes.trust import queries as trust_queries
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import TeamDb
@@ -90,6 +91,7 @@ class ThreadPurge:
         gone = await purge_queries.drop_messages(db, thread_id, after, AT_ONCE)
         if gone:
             emails = [message.id for message in gone]
+            await trust_queries.drop(db, gone[0].inbox_id, emails)
             await inbox_mail.release(db, gone[0].inbox_id, emails)
             await self._received.release(db, gone[0].inbox_id, emails)
         return gone

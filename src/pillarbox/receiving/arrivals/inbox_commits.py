@@ -19,6 +19,7 @@ from pillarbox.inboxes.locking import InboxKey, LockTimeout, lock_at
 from pillarbox.inboxes.threading import join
 from pillarbox.inboxes.threading.new_messages import NewMessage
 from pillarbox.inboxes.threading.thread_plan import ThreadPlan
+from pillarbox.inboxes.trust.known_senders import KnownSenders
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.combined_statement import Statement, StatementFailed
 from pillarbox.kernel.postgres.database import Connection
@@ -100,6 +101,7 @@ class InboxCommits:
     def __init__(self, ids: Ids, publisher: Publisher) -> None:
         self._ids = ids
         self._publisher = publisher
+        self._senders = KnownSenders()
         self.known = KnownAddresses()
 
     async def write(
@@ -135,7 +137,11 @@ class InboxCommits:
         drafts = _to_store(mails, placed, plan)
         told = [event for event in plan.told if event.team_id in routes.with_webhooks]
         telling = self._publisher.referring(told) if told else None
-        beside = join.all_writes(plan, now, telling, routes.described)
+        stored = [placed.message for placed in plan.placed]
+        beside = [
+            *join.all_writes(plan, now, telling, routes.described),
+            *await self._senders.storing(conn, now, stored),
+        ]
         try:
             written = await store_rows(conn, drafts, beside)
         except StatementFailed:

@@ -10,6 +10,8 @@ import msgspec
 
 from pillarbox.inboxes.search.searched_text import SearchedMessage, searched_text
 from pillarbox.inboxes.threading.new_messages import NewMessage
+from pillarbox.inboxes.trust.message_signs import MessageSigns, signs_of
+from pillarbox.mail.authentication.mail_verdicts import MailVerdicts
 from pillarbox.mail.message import header_text
 from pillarbox.mail.message.automatic import is_automatic
 from pillarbox.mail.message.parse import ParsedMessage
@@ -33,9 +35,10 @@ class MessageFields(msgspec.Struct, frozen=True):
     names_earlier: bool
     body_key: bytes
     searched: str
+    signs: MessageSigns
 
     @classmethod
-    def of(cls, message: ParsedMessage, arrival: Arrival) -> MessageFields:
+    def of(cls, message: ParsedMessage, arrival: Arrival, verdicts: MailVerdicts) -> MessageFields:
         mailboxes = message.authors.mailboxes
         addresses = [mailbox.address for mailbox in mailboxes if "@" in mailbox.address]
         named = message.named
@@ -56,6 +59,7 @@ class MessageFields(msgspec.Struct, frozen=True):
                     html=message.html,
                 )
             ),
+            signs_of(message, arrival.mail_from, verdicts),
         )
 
     def message(self, row: ReceivedRow, inbox_id: UUID, recipients: Sequence[str]) -> NewMessage:
@@ -80,6 +84,7 @@ class MessageFields(msgspec.Struct, frozen=True):
             names_earlier=self.names_earlier,
             body_key=self.body_key,
             is_spam=row.spam_reason is not None,
+            signs=self.signs,
         )
 
 

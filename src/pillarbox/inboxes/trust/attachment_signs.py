@@ -1,0 +1,135 @@
+"""What attachments are by their names, their types and their first octets. Pure."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from pillarbox.inboxes.trust.reasons import TrustReason
+from pillarbox.mail.message import transfer_decoding
+from pillarbox.mail.message.parse import AttachedPart, ParsedMessage
+
+MOST_FILES: Final = 20
+HEAD: Final = 4096
+"""Encoded octets that are read from the beginning of each."""
+LONGEST_SEARCHED: Final = 128 * 1024
+"""A PDF says anywhere whether it is encrypted; a longer one is not searched."""
+
+EXECUTABLE: Final = frozenset(
+    """
+    exe scr com pif bat cmd ps1 psm1 vbs vbe js jse wsf wsh hta lnk msi msp cpl jar app dmg pkg iso img vhd
+    vhdx reg scf url appx msix dll sh command desktop chm one library-ms search-ms settingcontent-ms
+    """.split()  # noqa: SIM905 (prose reads better as prose)
+)
+ACTIVE: Final = frozenset("docm dotm xlsm xltm xlam pptm potm ppam sldm svg html htm xhtml shtml mht mhtml xll".split())
+DOCUMENTS: Final = frozenset(
+    "pdf doc docx xls xlsx ppt pptx rtf txt csv png jpg jpeg gif webp mp3 mp4 wav odt ods".split()
+)
+
+_MAGIC: Final = (
+    (b"MZ", "program"),
+    (b"\x7fELF", "program"),
+    (b"#!", "program"),
+    (b"%PDF-", "pdf"),
+    (b"PK\x03\x04", "zip"),
+    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "ole"),
+    (b"\x89PNG\r\n", "png"),
+    (b"\xff\xd8\xff", "jpeg"),
+    (b"GIF8", "gif"),
+    (b"Rar!", "rar"),
+    (b"7z\xbc\xaf", "7z"),
+    (b"{\\rtf", "rtf"),
+)
+_CONTENT_OF: Final = {
+    **dict.fromkeys(("pdf",), {"pdf"}),
+    **dict.fromkeys(("docx", "xlsx", "pptx", "odt", "ods", "docm", "xlsm", "pptm"), {"zip", "ole"}),
+    **dict.fromkeys(("doc", "xls", "ppt"), {"ole", "rtf", "zip", "html"}),
+    **dict.fromkeys(("png", "jpg", "jpeg", "gif"), {"png", "jpeg", "gif"}),
+    **dict.fromkeys(("zip",), {"zip"}),
+}
+"""The contents that names stand for; another content that is recognised is a disguise."""
+_NAME_OF_TYPE: Final = {
+    "application/pdf": {"pdf"},
+    "image/png": {"png"},
+    "image/jpeg": {"jpg", "jpeg", "jpe", "jfif"},
+    "image/gif": {"gif"},
+}
+
+
+def attachment_reasons(message: ParsedMessage) -> Iterator[TrustReason]:
+    """Yield what is to be said of the attachments."""
+    for file in message.attachments[:MOST_FILES]:
+        yield from _reasons(message, file)
+
+
+def _reasons(message: ParsedMessage, file: AttachedPart) -> Iterator[TrustReason]:
+    name = file.filename or ""
+    shown = "".join([c for c in name if unicodedata.category(c) != "Cf"])[-120:]
+    detail = {"filename": shown, "content_type": file.content_type}
+    parts = shown.lower().rsplit(".", 2)
+    ending = parts[-1].strip() if len(parts) > 1 else ""
+    if any(c in name for c in "\u202d\u202e\u2066\u2067\u2068"):
+        yield TrustReason("attachment_name_reversed", detail)
+    content, head = _content(message, file)
+    is_disguised = len(parts) == 3 and parts[1].strip() in DOCUMENTS and ending in EXECUTABLE | ACTIVE
+    if is_disguised or _is_other(ending, content) or _has_other_type(ending, file.content_type):
+        yield TrustReason("attachment_disguised", {**detail, "content": content})
+    if ending in EXECUTABLE or content == "program":
+        yield TrustReason("attachment_executable", detail)
+    elif ending in ACTIVE or file.content_type in ("text/html", "image/svg+xml") or _has_script(message, file, content):
+        yield TrustReason("attachment_active", detail)
+    if _is_encrypted(message, file, ending, content, head):
+        yield TrustReason("attachment_encrypted", detail)
+
+
+def _is_other(ending: str, content: str | None) -> bool:
+    expected = _CONTENT_OF.get(ending)
+    return content is not None and expected is not None and content not in expected
+
+
+def _has_other_type(ending: str, content_type: str) -> bool:
+    """Return whether a file of a harmless type has the name of a program."""
+    names = _NAME_OF_TYPE.get(content_type)
+    return names is not None and ending in EXECUTABLE | ACTIVE
+
+
+def _content(message: ParsedMessage, file: AttachedPart) -> tuple[str | None, bytes]:
+    """Return what the first octets are those of, None where that is not known, and these octets."""
+    head = _octets(message, file, HEAD)
+    for magic, content in _MAGIC:
+        if head.startswith(magic):
+            return content, head
+    if head[:256].lstrip().lower().startswith((b"<!doctype html", b"<html", b"<script")):
+        return "html", head
+    return None, head
+
+
+def _octets(message: ParsedMessage, file: AttachedPart, most: int) -> bytes:
+    part = file.part
+    end = min(part.end, part.content_start + most)
+    return transfer_decoding.decoded(message.raw, part.content_start, end, part.encoding)
+
+
+def _has_script(message: ParsedMessage, file: AttachedPart, content: str | None) -> bool:
+    if content != "pdf" or file.size > LONGEST_SEARCHED:
+        return False
+    octets = _octets(message, file, 2 * LONGEST_SEARCHED)
+    return b"/JavaScript" in octets or b"/Launch" in octets
+
+
+def _is_encrypted(
+    message: ParsedMessage, file: AttachedPart, ending: str, content: str | None, head: bytes
+) -> bool:
+    if content == "zip":
+        # The lowest bit of the flags of the first file (APPNOTE 4.4.4).
+        return len(head) > 6 and bool(head[6] & 1)
+    if content == "pdf":
+        return file.size <= LONGEST_SEARCHED and b"/Encrypt" in _octets(message, file, 2 * LONGEST_SEARCHED)
+    # An encrypted document of Office is a container of the older kind.
+    return content == "ole" and ending in ("docx", "xlsx", "pptx")
+
+
+def codes_of(reasons: Sequence[TrustReason]) -> set[str]:
+    """Return the codes of reasons."""
+    return {reason.code for reason in reasons}

@@ -1,0 +1,102 @@
+"""What teams know of those who write to them, asked for all messages of a commit together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any, Final
+from uuid import UUID
+
+from pillarbox.domains.names import registrable
+from pillarbox.inboxes.threading.new_messages import NewMessage
+from pillarbox.inboxes.trust import judgement, queries
+from pillarbox.inboxes.trust.judgement import SenderFacts, TeamKnowledge, TrustJudgement
+from pillarbox.inboxes.trust.look_alikes import KnownDomains, name_skeleton
+from pillarbox.inboxes.trust.message_signs import FREE_MAIL, MessageSigns
+from pillarbox.inboxes.trust.queries import StoredKnowledge
+from pillarbox.kernel.postgres.combined_statement import Statement
+from pillarbox.kernel.postgres.database import Connection
+from pillarbox.mail.message.threading import id_key
+
+FRESH_FOR: Final = timedelta(seconds=60)
+"""What a team is compared by is read as seldom."""
+MOST_TEAMS: Final = 200
+MOST_EARLIER: Final = 10
+"""Ids of earlier messages by which an answer is told."""
+LONGEST_REASONS: Final = 16_000
+
+
+class KnownSenders:
+    """Judges the messages of commits. What it holds of teams is read anew each minute."""
+
+    def __init__(self) -> None:
+        self._teams: dict[UUID, tuple[datetime, TeamKnowledge]] = {}
+
+    async def storing(
+        self, conn: Connection, now: datetime, messages: Sequence[NewMessage]
+    ) -> list[Statement]:
+        """Return the statement that stores the trust of these messages; none where none of them came in."""
+        signed = [(message, message.signs) for message in messages if message.signs is not None]
+        if not signed:
+            return []
+        teams = await self._knowledge(conn, now, {message.team_id for message, _ in signed})
+        found = await queries.facts(conn, [_asked(place, *one) for place, one in enumerate(signed)])
+        rows = []
+        for (message, signs), row in zip(signed, found, strict=True):
+            facts = SenderFacts(
+                row["is_contact"], row["has_written"], row["answers_ours"], row["has_come"], row["name_of"]
+            )
+            rows.append(_row(message, signs, judgement.judged(signs, facts, teams[message.team_id])))
+        return [queries.adding(rows)]
+
+    async def _knowledge(
+        self, conn: Connection, now: datetime, wanted: set[UUID]
+    ) -> dict[UUID, TeamKnowledge]:
+        found = {
+            team_id: held[1]
+            for team_id in wanted
+            if (held := self._teams.get(team_id)) is not None and now - held[0] < FRESH_FOR
+        }
+        missing = wanted - found.keys()
+        if missing:
+            if len(self._teams) + len(missing) > MOST_TEAMS:
+                self._teams.clear()
+            for team_id, stored in (await queries.knowledge(conn, missing)).items():
+                found[team_id] = _compared(stored)
+                self._teams[team_id] = now, found[team_id]
+        return found
+
+
+def _compared(stored: StoredKnowledge) -> TeamKnowledge:
+    own = frozenset(map(registrable, stored.own))
+    return TeamKnowledge(
+        own=own,
+        names=frozenset(filter(None, map(name_skeleton, stored.names))),
+        known=KnownDomains({*own, *stored.known} - FREE_MAIL),
+    )
+
+
+def _asked(place: int, message: NewMessage, signs: MessageSigns) -> dict[str, Any]:
+    return {
+        "place": place,
+        "team_id": message.team_id,
+        "inbox_id": message.inbox_id,
+        "address": signs.address.replace("\0", ""),
+        "sender_key": signs.sender_key,
+        "name_key": signs.name_key,
+        "earlier_keys": [id_key(one) for one in message.earlier_ids[:MOST_EARLIER]],
+    }
+
+
+def _row(message: NewMessage, signs: MessageSigns, judged: TrustJudgement) -> dict[str, Any]:
+    return {
+        "team_id": message.team_id,
+        "email_id": message.id,
+        "inbox_id": message.inbox_id,
+        "level": judged.level,
+        "reasons": [{"code": reason.code, "detail": reason.detail} for reason in judged.reasons],
+        "kinds": judged.kinds,
+        "sender_key": signs.sender_key,
+        "name_key": signs.name_key,
+        "domain": signs.domain,
+    }

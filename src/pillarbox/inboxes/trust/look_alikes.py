@@ -1,0 +1,177 @@
+"""Names and domains that look like others: confusable characters, and domains that differ in one letter. Pure."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable
+from functools import lru_cache
+from hashlib import md5
+from typing import Final
+from uuid import UUID
+
+import idna
+
+LONGEST_NAME: Final = 120
+SHORTEST_LABEL: Final = 5
+"""Shorter labels differ from many others in one letter."""
+
+_DRAWN_AS: Final = {
+    "a": "\u0430\u03b1\u0251\u1d00\u04d9",
+    "b": "\u0432\u044c\u03b2\u0299",
+    "c": "\u0441\u03f2\u1d04\u04ab",
+    "d": "\u0501\u1d05",
+    "e": "\u0435\u03b5\u1d07\u0454",
+    "f": "\u0584",
+    "g": "\u0433\u0261\u0581",
+    "h": "\u04bb\u0570\u043d\u029c",
+    "j": "\u0458\u1d0a",
+    "k": "\u043a\u03ba\u1d0b",
+    "l": "\u0456\u03b9\u0131\u0269\u026a\u029f\u04cf1|!",
+    "m": "\u043c\u1d0d",
+    "n": "\u043f\u03b7\u0274\u0578",
+    "o": "\u043e\u03bf\u03c3\u0585\u1d0f0",
+    "p": "\u0440\u03c1\u1d18",
+    "q": "\u051b\u0566",
+    "r": "\u0280",
+    "s": "\u0455\ua7315",
+    "t": "\u0442\u03c4\u1d1b",
+    "u": "\u03c5\u057d\u1d1c",
+    "v": "\u03bd\u0475\u1d20",
+    "w": "\u051d\u03c9\u1d21",
+    "x": "\u0445\u03c7",
+    "y": "\u0443\u04af\u03b3",
+    "z": "\u1d22",
+}
+"""Letters of other alphabets, small capitals, digits and signs, by the Latin letter that they are drawn as."""
+_CONFUSABLE: Final = str.maketrans({c: letter for letter, drawn in _DRAWN_AS.items() for c in drawn})
+_PAIRS: Final = (("rn", "m"), ("vv", "w"), ("cl", "d"), ("i", "l"))
+_WORDS: Final = re.compile(r"[^\W_]+")
+_SCRIPTS: Final = ("LATIN", "CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE")
+
+
+def address_key(address: str) -> UUID:
+    """Return the hash by which an address is found."""
+    return UUID(bytes=md5(address.lower().encode("utf-8", "replace"), usedforsecurity=False).digest())
+
+
+@lru_cache(maxsize=4096)
+def skeleton(text: str) -> str:
+    """Return the text as it looks: equal for texts whose characters are drawn alike (after UTS 39)."""
+    folded = unicodedata.normalize("NFKD", text).casefold()
+    plain = "".join([c for c in folded if not unicodedata.combining(c) and unicodedata.category(c) != "Cf"])
+    plain = plain.translate(_CONFUSABLE)
+    for pair, single in _PAIRS:
+        plain = plain.replace(pair, single)
+    return plain
+
+
+@lru_cache(maxsize=4096)
+def name_skeleton(name: str) -> str:
+    """Return the words of a name as they look, in one order; "" for less than two words, since many people
+    share a first name."""
+    words = _WORDS.findall(skeleton(name[:LONGEST_NAME]))
+    return " ".join(sorted(words)) if len(words) > 1 else ""
+
+
+def name_key(name: str) -> UUID | None:
+    """Return the hash by which names that look alike are found."""
+    found = name_skeleton(name)
+    return address_key(found) if found else None
+
+
+@lru_cache(maxsize=4096)
+def shown_domain(domain: str) -> str:
+    """Return the domain as people see it, with its A-labels decoded."""
+    if "xn--" not in domain:
+        return domain
+    labels = []
+    for label in domain.split("."):
+        try:
+            labels.append(idna.decode(label) if label.startswith("xn--") else label)
+        except (idna.IDNAError, UnicodeError):
+            labels.append(label)
+    return ".".join(labels)
+
+
+def has_mixed_scripts(domain: str) -> bool:
+    """Return whether one label mixes letters of alphabets that look alike."""
+    return any(len(_scripts(label)) > 1 for label in shown_domain(domain).split("."))
+
+
+def _scripts(label: str) -> set[str]:
+    if label.isascii():
+        return {"LATIN"}
+    names = [unicodedata.name(c, "").partition(" ")[0] for c in label if c.isalpha()]
+    return {name for name in names if name in _SCRIPTS}
+
+
+class KnownDomains:
+    """Registrable domains that somebody knows, found by what looks like one of them."""
+
+    def __init__(self, domains: Iterable[str]) -> None:
+        self._domains = frozenset(domains)
+        self._alike: dict[str, str] = {}
+        for domain in sorted(self._domains):
+            for key in _neighbours(domain):
+                self._alike.setdefault(key, domain)
+
+    def __contains__(self, domain: object) -> bool:
+        return domain in self._domains
+
+    def __len__(self) -> int:
+        return len(self._domains)
+
+    def like(self, domain: str) -> str | None:
+        """Return a known domain that this other one looks like; None where there is none."""
+        if domain in self._domains:
+            return None
+        for key in _neighbours(domain):
+            found = self._alike.get(key)
+            if found is not None and _are_alike(found, domain):
+                return found
+        return None
+
+    def used_as_label(self, host: str, registrable: str) -> str | None:
+        """Return the known domain that stands in front of the domain that a host really belongs to, as in
+        `bank.example.login.test` or `bank-example.test`."""
+        if registrable in self._domains:
+            return None
+        labels = host.replace("-", ".").split(".")
+        for start in range(len(labels) - 2):
+            for length in (2, 3):
+                found = ".".join(labels[start : start + length])
+                if start + length < len(labels) and found in self._domains:
+                    return found
+        return None
+
+
+@lru_cache(maxsize=8192)
+def _neighbours(domain: str) -> tuple[str, ...]:
+    """Return the domain as it looks, and with each letter of its first label left out: two domains that
+    differ in one letter share one of these."""
+    looks = skeleton(shown_domain(domain))
+    label, dot, rest = looks.partition(".")
+    if len(label) < SHORTEST_LABEL:
+        return (looks,)
+    return (looks, *dict.fromkeys([f"{label[:i]}{label[i + 1 :]}{dot}{rest}" for i in range(len(label))]))
+
+
+def _are_alike(one: str, other: str) -> bool:
+    """Return whether they differ in one letter at most, or in two that are swapped. Labels with a common
+    neighbour may differ in more."""
+    a, b = (skeleton(shown_domain(domain)).partition(".")[0] for domain in (one, other))
+    if a == b:
+        return True
+    if len(a) > len(b):
+        a, b = b, a
+    start = next((i for i, c in enumerate(a) if c != b[i]), len(a))
+    if len(a) < len(b):
+        return a[start:] == b[start + 1 :]
+    swapped = a[start : start + 2] == b[start : start + 2][::-1] and a[start + 2 :] == b[start + 2 :]
+    return swapped or (a[start + 1 :] == b[start + 1 :] and not _count_only(a[start], b[start]))
+
+
+def _count_only(one: str, other: str) -> bool:
+    """Return whether two letters are digits: numbered domains are different ones."""
+    return one.isdigit() and other.isdigit()

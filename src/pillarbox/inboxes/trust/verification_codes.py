@@ -1,0 +1,66 @@
+"""Codes by which somebody confirms who they are, and how long they are valid. Pure."""
+
+from __future__ import annotations
+
+import re
+from typing import Final, NamedTuple
+
+LONGEST_READ: Final = 6000
+
+_ABOUT: Final = re.compile(
+    r"(?:verif\w*|security|confirm\w*|one[- ]time|login|log[- ]in|sign[- ]?in|access|authenticat\w*|2fa|otp)"
+    r"[\w ,'-]{0,40}\b(?:code|pass(?:word|code)|pin)\b|\bOTP\b|\b(?:your|the|this|enter) code\b|\bcode is\b"
+    r"|(?:best(?:ä|ae)tigungs|verifizierungs|sicherheits|einmal|anmelde|zugangs)\w{0,6}(?:code|kennwort|passwort|pin)\b"
+    r"|\bcode de (?:v(?:é|e)rification|s(?:é|e)curit(?:é|e)|confirmation|connexion)"
+    r"|\bc(?:ó|o)digo de (?:verificaci(?:ó|o)n|seguridad|confirmaci(?:ó|o)n|acceso)"
+    r"|\bcodice di (?:verifica|sicurezza|conferma|accesso)|\bverificatiecode\b|код подтверждения|验证码|認証コード",
+    re.IGNORECASE,
+)
+_CODE: Final = re.compile(
+    r"(?<![\w.,:/#€$£+@-])(?:G-)?(\d{3}[ -]\d{3}|\d{4,8}|(?=[A-Z0-9-]*\d)(?=[A-Z0-9-]*[A-Z])[A-Z0-9]{4,8}"
+    r"(?:-[A-Z0-9]{4})?)(?![\w@€$£%/-]|[.,]\d)"
+)
+_VALID: Final = re.compile(
+    r"(\d{1,3})\s*(seconds?|minutes?|mins?|hours?|sekunden|minuten?|stunden?|secondes|heures?|minutos?|horas?"
+    r"|minuti|or[ae]|uur|минут\w*|分钟|分)(?!\w)",
+    re.IGNORECASE,
+)
+_YEAR: Final = re.compile(r"(?:19|20)\d\d")
+NEAR: Final = 300
+"""Characters between the words for a code and the code."""
+
+
+class VerificationCode(NamedTuple):
+    """The code without blanks; `valid_for` in seconds, None where nothing is said."""
+
+    code: str
+    valid_for: int | None
+
+
+def verification_code(subject: str, text: str) -> VerificationCode | None:
+    """Return the code of a message, the one that stands nearest behind the words for it."""
+    whole = f"{subject}\n{text[:LONGEST_READ]}"
+    best: tuple[int, str] | None = None
+    codes = [(found.start(1), found.end(1), found[1]) for found in _CODE.finditer(whole)]
+    if not codes:
+        return None
+    for words in _ABOUT.finditer(whole):
+        for start, end, code in codes:
+            gap = start - words.end() if start >= words.end() else 2 * (words.start() - end)
+            if _YEAR.fullmatch(code) and gap > 5:
+                continue
+            if 0 <= gap <= NEAR and (best is None or gap < best[0]):
+                best = gap, code
+    if best is None:
+        return None
+    return VerificationCode(re.sub(r"[ -]", "", best[1]), _validity(whole))
+
+
+def _validity(text: str) -> int | None:
+    found = _VALID.search(text)
+    if found is None:
+        return None
+    unit = found[2].lower()
+    if unit.startswith(("h", "stund", "or", "uur")):
+        return int(found[1]) * 3600
+    return int(found[1]) * (1 if unit.startswith(("sec", "sek")) else 60)
