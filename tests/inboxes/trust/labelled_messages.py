@@ -98,7 +98,9 @@ class _Maker:
 def team(seed: int) -> TeamKnowledge:
     """Return what the team of these messages knows."""
     own = frozenset({"harborlight.example"})
-    return TeamKnowledge(own, frozenset({name_skeleton("Harbor Desk")}), KnownDomains({*own, *WORDS[seed]["domains"]}))
+    return TeamKnowledge(
+        own, frozenset({name_skeleton("Harbor Desk")}), KnownDomains({*own, *WORDS[seed]["domains"]})
+    )
 
 
 def passed(domain: str, *, is_good: bool = True, policy: str = "none") -> MailVerdicts:
@@ -111,13 +113,19 @@ def passed(domain: str, *, is_good: bool = True, policy: str = "none") -> MailVe
 def _mail(
     sender: str, text: str, fields: Sequence[str] = (), kind: str = "text/plain", subject: str = "Hello"
 ) -> bytes:
-    head = [f"From: {sender}", "To: help@harborlight.example", f"Subject: {subject}", "Message-ID: <a@b.example>", *fields]
+    head = [
+        f"From: {sender}",
+        "To: help@harborlight.example",
+        f"Subject: {subject}",
+        "Message-ID: <a@b.example>",
+        *fields,
+    ]
     return "\r\n".join([*head, f"Content-Type: {kind}; charset=utf-8", "", text, ""]).encode()
 
 
 def _file(sender: str, name: str, kind: str, content: bytes) -> bytes:
     body = (
-        f'--b\r\nContent-Type: text/plain\r\n\r\nSee the file.\r\n--b\r\nContent-Type: {kind}\r\n'
+        f"--b\r\nContent-Type: text/plain\r\n\r\nSee the file.\r\n--b\r\nContent-Type: {kind}\r\n"
         f'Content-Disposition: attachment; filename="{name}"\r\nContent-Transfer-Encoding: base64\r\n\r\n'
         f"{b64encode(content).decode()}\r\n--b--\r\n"
     )
@@ -134,7 +142,9 @@ PDF: Final = b"%PDF-1.7\n1 0 obj\n<< /Type /Catalog >>\nendobj\n"
 Make = Callable[[_Maker], LabelledMessage]
 
 
-def _plain(make: _Maker, name: str, raw: Callable[[str, str], bytes], expected: set[str], **more: object) -> LabelledMessage:
+def _plain(
+    make: _Maker, name: str, raw: Callable[[str, str], bytes], expected: set[str], **more: object
+) -> LabelledMessage:
     """Return a message of a sender with a good name and domain, made of both."""
     sender_domain = str(more.get("domain") or make.of("domains"))
     person = make.person()
@@ -142,7 +152,9 @@ def _plain(make: _Maker, name: str, raw: Callable[[str, str], bytes], expected: 
     return LabelledMessage(
         name=name,
         raw=raw(sender, sender_domain),
-        verdicts=passed(sender_domain, is_good=bool(more.get("is_good", True)), policy=str(more.get("policy", "none"))),
+        verdicts=passed(
+            sender_domain, is_good=bool(more.get("is_good", True)), policy=str(more.get("policy", "none"))
+        ),
         facts=more.get("facts") or SenderFacts(has_come=True),  # type: ignore[arg-type]
         expected=frozenset(expected),
         is_attack=bool(more.get("is_attack", False)),
@@ -177,13 +189,17 @@ def _attacks(make: _Maker) -> Iterator[LabelledMessage]:
     person = make.person()
     text = _text_of(make)
 
-    def attack(name: str, expected: set[str], raw: Callable[[str, str], bytes] = text, **more: object) -> LabelledMessage:
+    def attack(
+        name: str, expected: set[str], raw: Callable[[str, str], bytes] = text, **more: object
+    ) -> LabelledMessage:
         return _plain(make, name, raw, expected, is_attack=True, **{"domain": stranger, **more})
 
     yield attack("name of known", {"name_of_known"}, facts=SenderFacts(name_of=KNOWN))
     yield attack("name of team", {"name_of_team"}, shown="H\u0430rbor Desk")
     yield attack("address in name", {"address_in_name"}, shown=f'"{person.split()[0].lower()}@{known}"')
-    yield attack("own domain", {"own_domain_forged", "dmarc_failed"}, domain="harborlight.example", is_good=False)
+    yield attack(
+        "own domain", {"own_domain_forged", "dmarc_failed"}, domain="harborlight.example", is_good=False
+    )
     yield attack("look-alike", {"look_alike_domain"}, domain=_changed(make, known))
     yield attack("own look-alike", {"look_alike_domain"}, domain=_changed(make, "harborlight.example"))
     yield attack("known as label", {"known_domain_as_label"}, domain=f"{known}.{stranger}")
@@ -203,7 +219,9 @@ def _attacks(make: _Maker) -> Iterator[LabelledMessage]:
         lambda sender, _: _file(sender, f"{name}.jpg", "image/jpeg", b"MZ" + bytes(99)),
     )
     yield attack(
-        "script", {"attachment_executable"}, lambda sender, _: _file(sender, f"{name}.js", "text/javascript", b"WScript")
+        "script",
+        {"attachment_executable"},
+        lambda sender, _: _file(sender, f"{name}.js", "text/javascript", b"WScript"),
     )
     yield attack(
         "page and answers elsewhere",
@@ -218,7 +236,9 @@ def _benign(make: _Maker) -> Iterator[LabelledMessage]:
     known, text = make.of("domains"), _text_of(make)
     word = make.of("texts")
 
-    def benign(name: str, expected: set[str], raw: Callable[[str, str], bytes] = text, **more: object) -> LabelledMessage:
+    def benign(
+        name: str, expected: set[str], raw: Callable[[str, str], bytes] = text, **more: object
+    ) -> LabelledMessage:
         return _plain(make, name, raw, expected, **more)
 
     def with_fields(*fields: str, body: str = word, kind: str = "text/plain") -> Callable[[str, str], bytes]:
@@ -227,8 +247,14 @@ def _benign(make: _Maker) -> Iterator[LabelledMessage]:
     yield benign("customer", set(), facts=SenderFacts(has_written=True, has_come=True))
     yield benign("first contact", set(), domain=make.of("strangers"), facts=SenderFacts())
     yield benign("team member", set(), domain="harborlight.example", shown="Harbor Desk")
-    yield benign("own link", set(), lambda sender, host: _mail(sender, _link(f"www.{host}", f"shop.{host}"), kind="text/html"))
-    yield benign("link with words", set(), with_fields(body=_link("our page", "other.test"), kind="text/html"))
+    yield benign(
+        "own link",
+        set(),
+        lambda sender, host: _mail(sender, _link(f"www.{host}", f"shop.{host}"), kind="text/html"),
+    )
+    yield benign(
+        "link with words", set(), with_fields(body=_link("our page", "other.test"), kind="text/html")
+    )
     yield benign("named file", set(), with_fields(body=_link("terms.pdf", "files.test"), kind="text/html"))
     yield benign("one answers address", {"reply_to_elsewhere"}, with_fields("Reply-To: desk@answers.test"))
     yield benign("no policy", {"dmarc_failed"}, is_good=False)
@@ -240,13 +266,31 @@ def _benign(make: _Maker) -> Iterator[LabelledMessage]:
         ("v2.final.png", "image/png", b"\x89PNG\r\n\x1a\n" + bytes(40)),
     ):
         yield benign(
-            f"file {ending}", set(), lambda sender, _, e=ending, k=kind, c=content: _file(sender, f"{name}.{e}", k, c)
+            f"file {ending}",
+            set(),
+            lambda sender, _, e=ending, k=kind, c=content: _file(sender, f"{name}.{e}", k, c),
         )
-    yield benign("locked zip", {"attachment_encrypted"}, lambda s, _: _file(s, f"{name}.zip", "application/zip", LOCKED_ZIP))
-    yield benign("locked document", {"attachment_encrypted"}, lambda s, _: _file(s, f"{name}.docx", "application/msword", OLE))
+    yield benign(
+        "locked zip",
+        {"attachment_encrypted"},
+        lambda s, _: _file(s, f"{name}.zip", "application/zip", LOCKED_ZIP),
+    )
+    yield benign(
+        "locked document",
+        {"attachment_encrypted"},
+        lambda s, _: _file(s, f"{name}.docx", "application/msword", OLE),
+    )
     tracked = _link(f"www.{known}", "click.provider.test")
-    yield benign("newsletter", {"bulk"}, with_fields("List-Unsubscribe: <https://u.test>", body=tracked, kind="text/html"))
-    yield benign("list", {"list"}, with_fields("List-Id: <dev.lists.test>", "Precedence: list", "Reply-To: dev@lists.test"))
+    yield benign(
+        "newsletter",
+        {"bulk"},
+        with_fields("List-Unsubscribe: <https://u.test>", body=tracked, kind="text/html"),
+    )
+    yield benign(
+        "list",
+        {"list"},
+        with_fields("List-Id: <dev.lists.test>", "Precedence: list", "Reply-To: dev@lists.test"),
+    )
     yield benign("away", {"auto_reply"}, with_fields("Auto-Submitted: auto-replied (vacation)"))
     report = "--b\r\nContent-Type: text/plain\r\n\r\nIt failed.\r\n--b\r\nContent-Type: message/delivery-status\r\n\r\nAction: failed\r\n--b--"
     yield benign(
@@ -254,11 +298,17 @@ def _benign(make: _Maker) -> Iterator[LabelledMessage]:
         {"delivery_report"},
         with_fields(body=report, kind='multipart/report; report-type=delivery-status; boundary="b"'),
     )
-    yield benign("date", {"calendar"}, with_fields(body="BEGIN:VCALENDAR\r\nEND:VCALENDAR", kind="text/calendar; method=REQUEST"))
+    yield benign(
+        "date",
+        {"calendar"},
+        with_fields(body="BEGIN:VCALENDAR\r\nEND:VCALENDAR", kind="text/calendar; method=REQUEST"),
+    )
     words, _ = make.random.choice(WORDS[make.seed]["codes"])  # type: ignore[misc]
     said = words.format(make.code(), make.random.randrange(2, 30))
     yield benign("code", {"verification_code"}, with_fields(body=said))
-    yield benign("code in html", {"verification_code"}, with_fields(body=f"<div>{said}</div>", kind="text/html"))
+    yield benign(
+        "code in html", {"verification_code"}, with_fields(body=f"<div>{said}</div>", kind="text/html")
+    )
 
 
 def labelled_messages(seed: int) -> Iterator[LabelledMessage]:

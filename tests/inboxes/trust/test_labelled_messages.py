@@ -1,6 +1,6 @@
 """How often the rules are right about messages whose label is known.
 
-    python -m pytest tests/inboxes/trust/test_labelled_messages.py -s    # prints the table of bench/RESULTS.md
+python -m pytest tests/inboxes/trust/test_labelled_messages.py -s    # prints the table of bench/RESULTS.md
 """
 
 from __future__ import annotations
@@ -16,7 +16,15 @@ from pillarbox.inboxes.trust.judgement import judged
 from pillarbox.inboxes.trust.message_signs import signs_of
 from pillarbox.mail.message.parse import parse
 
-WHO = {"authenticated", "not_authenticated", "forwarded", "written_to", "contact", "answers_ours", "first_contact"}
+WHO = {
+    "authenticated",
+    "not_authenticated",
+    "forwarded",
+    "written_to",
+    "contact",
+    "answers_ours",
+    "first_contact",
+}
 
 
 class Shares:
@@ -51,7 +59,10 @@ class Shares:
         return self.attacks + self.benign
 
     def table(self) -> str:
-        rows = [f"| {code} | {self.all[code]} | {self.right[code] / self.all[code]:.0%} |" for code in sorted(self.all)]
+        rows = [
+            f"| {code} | {self.all[code]} | {self.right[code] / self.all[code]:.0%} |"
+            for code in sorted(self.all)
+        ]
         return "\n".join(rows)
 
 
@@ -70,4 +81,6 @@ def test_attacks_are_suspicious_and_other_mail_is_not(seed: int) -> None:
 @pytest.mark.parametrize("seed", [TUNING, HELD_BACK])
 def test_each_reason_is_told_where_it_holds(seed: int) -> None:
     shares = Shares(seed)
-    assert {code: shares.wrong[code] for code in shares.all if shares.right[code] < 0.95 * shares.all[code]} == {}
+    assert {
+        code: shares.wrong[code] for code in shares.all if shares.right[code] < 0.95 * shares.all[code]
+    } == {}

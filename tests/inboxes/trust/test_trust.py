@@ -117,7 +117,10 @@ async def test_a_sender_who_passes_for_another(mail: TrustedMail, sender: str, c
 
 async def test_answers_that_go_elsewhere_are_told_and_not_enough(mail: TrustedMail) -> None:
     trust = await mail.trust_of(letter(IRIS, "Reply-To: pay@elsewhere.example"))
-    assert (trust["level"], detail(trust, "reply_to_elsewhere")) == ("unknown", {"domains": ["elsewhere.example"]})
+    assert (trust["level"], detail(trust, "reply_to_elsewhere")) == (
+        "unknown",
+        {"domains": ["elsewhere.example"]},
+    )
     two = attached(IRIS, "letter.html", "text/html", b64encode(b"<html>").decode())
     with_two = two.replace(b"\r\nTo:", b"\r\nReply-To: pay@elsewhere.example\r\nTo:")
     assert (await mail.trust_of(with_two))["level"] == "suspicious"

@@ -22,7 +22,9 @@ EXECUTABLE: Final = frozenset(
     vhdx reg scf url appx msix dll sh command desktop chm one library-ms search-ms settingcontent-ms
     """.split()  # noqa: SIM905 (prose reads better as prose)
 )
-ACTIVE: Final = frozenset("docm dotm xlsm xltm xlam pptm potm ppam sldm svg html htm xhtml shtml mht mhtml xll".split())
+ACTIVE: Final = frozenset(
+    "docm dotm xlsm xltm xlam pptm potm ppam sldm svg html htm xhtml shtml mht mhtml xll".split()
+)
 DOCUMENTS: Final = frozenset(
     "pdf doc docx xls xlsx ppt pptx rtf txt csv png jpg jpeg gif webp mp3 mp4 wav odt ods".split()
 )
@@ -77,7 +79,11 @@ def _reasons(message: ParsedMessage, file: AttachedPart) -> Iterator[TrustReason
         yield TrustReason("attachment_disguised", {**detail, "content": content})
     if ending in EXECUTABLE or content == "program":
         yield TrustReason("attachment_executable", detail)
-    elif ending in ACTIVE or file.content_type in ("text/html", "image/svg+xml") or _has_script(message, file, content):
+    elif (
+        ending in ACTIVE
+        or file.content_type in ("text/html", "image/svg+xml")
+        or _has_script(message, file, content)
+    ):
         yield TrustReason("attachment_active", detail)
     if _is_encrypted(message, file, ending, content, head):
         yield TrustReason("attachment_encrypted", detail)

@@ -1,9 +1,9 @@
 """The level and the reasons of a message: what it says of itself, and what the team knows of its sender. Pure.
 
-    suspicious   something deceives, or two things may, or the domain of the sender wants such mail refused
-    trusted      it is authenticated, and an inbox of the team has written to this address
-    known        it is authenticated, and of a contact, or answers what this inbox has sent
-    unknown      anything else
+suspicious   something deceives, or two things may, or the domain of the sender wants such mail refused
+trusted      it is authenticated, and an inbox of the team has written to this address
+known        it is authenticated, and of a contact, or answers what this inbox has sent
+unknown      anything else
 """
 
 from __future__ import annotations

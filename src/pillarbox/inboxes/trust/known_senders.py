@@ -16,6 +16,7 @@ from pillarbox.inboxes.trust.message_signs import FREE_MAIL, MessageSigns
 from pillarbox.inboxes.trust.queries import StoredKnowledge
 from pillarbox.kernel.postgres.combined_statement import Statement
 from pillarbox.kernel.postgres.database import Connection
+from pillarbox.kernel.process.offload import in_thread_if_large
 from pillarbox.mail.message.threading import id_key
 
 FRESH_FOR: Final = timedelta(seconds=60)
@@ -23,7 +24,8 @@ FRESH_FOR: Final = timedelta(seconds=60)
 MOST_TEAMS: Final = 200
 MOST_EARLIER: Final = 10
 """Ids of earlier messages by which an answer is told."""
-LONGEST_REASONS: Final = 16_000
+OCTETS_EACH: Final = 512
+"""What a name or a domain costs, as octets of other work that is done in a thread where it is much."""
 
 
 class KnownSenders:
@@ -62,7 +64,8 @@ class KnownSenders:
             if len(self._teams) + len(missing) > MOST_TEAMS:
                 self._teams.clear()
             for team_id, stored in (await queries.knowledge(conn, missing)).items():
-                found[team_id] = _compared(stored)
+                size = len(stored.own) + len(stored.names) + len(stored.known)
+                found[team_id] = await in_thread_if_large(size * OCTETS_EACH, _compared, stored)
                 self._teams[team_id] = now, found[team_id]
         return found
 

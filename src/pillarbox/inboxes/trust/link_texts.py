@@ -20,7 +20,9 @@ _TAG: Final = re.compile(r"<[^<>]*>")
 _SITE: Final = re.compile(
     r"(?:https?://)?(?:[^@/\s]{1,64}@)?((?:[\w-]{1,63}\.){1,8}[a-z]{2,24})(?=[/:?#\s]|$)", re.IGNORECASE
 )
-_BARE_FILE: Final = re.compile(r"\.(?:pdf|docx?|xlsx?|zip|html?|png|jpe?g|txt|csv|js|py|md|net|io)$", re.IGNORECASE)
+_BARE_FILE: Final = re.compile(
+    r"\.(?:pdf|docx?|xlsx?|zip|html?|png|jpe?g|txt|csv|js|py|md|net|io)$", re.IGNORECASE
+)
 
 
 class DisguisedLink(NamedTuple):
@@ -34,12 +36,14 @@ def disguised_links(html: str) -> list[DisguisedLink]:
     """Return the links whose text is an address of another registrable domain, each pair once."""
     found = dict[DisguisedLink, None]()
     for url, text in _links(html[:LONGEST_READ]):
-        host = _host(url)
-        named = _SITE.match(text) if host else None
-        if named is None:
+        named = _SITE.match(text)
+        host = _host(url) if named is not None else ""
+        if named is None or not host:
             continue
         shown = named[1].lower()
-        is_address = text.lower().startswith("http") or shown.startswith("www.") or not _BARE_FILE.search(shown)
+        is_address = (
+            text.lower().startswith("http") or shown.startswith("www.") or not _BARE_FILE.search(shown)
+        )
         if is_address and registrable(shown) != registrable(host):
             found[DisguisedLink(shown, host)] = None
     return list(found)

@@ -16,6 +16,9 @@ LONGEST_NAME: Final = 120
 SHORTEST_LABEL: Final = 5
 """Shorter labels differ from many others in one letter."""
 
+MOST_LABELS: Final = 20
+"""Labels of a host in which a known domain is looked for."""
+
 _DRAWN_AS: Final = {
     "a": "\u0430\u03b1\u0251\u1d00\u04d9",
     "b": "\u0432\u044c\u03b2\u0299",
@@ -111,6 +114,8 @@ class KnownDomains:
 
     def __init__(self, domains: Iterable[str]) -> None:
         self._domains = frozenset(domains)
+        self._labels = {domain.replace("-", "."): domain for domain in self._domains}
+        self._longest = max((name.count(".") for name in self._labels), default=0) + 1
         self._alike: dict[str, str] = {}
         for domain in sorted(self._domains):
             for key in _neighbours(domain):
@@ -138,10 +143,10 @@ class KnownDomains:
         if registrable in self._domains:
             return None
         labels = host.replace("-", ".").split(".")
-        for start in range(len(labels) - 2):
-            for length in (2, 3):
-                found = ".".join(labels[start : start + length])
-                if start + length < len(labels) and found in self._domains:
+        for start in range(min(len(labels), MOST_LABELS) - 2):
+            for end in range(start + 2, min(start + self._longest + 1, len(labels))):
+                found = self._labels.get(".".join(labels[start:end]))
+                if found is not None:
                     return found
         return None
 

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from html import unescape
 from typing import Final
 
 from pillarbox.inboxes.trust.reasons import TrustReason
 from pillarbox.inboxes.trust.verification_codes import LONGEST_READ, verification_code
-from pillarbox.mail.html.plain_text import text_of
 from pillarbox.mail.message.automatic import BULK
 from pillarbox.mail.message.mime_parts import ParsedPart
 from pillarbox.mail.message.parse import ParsedMessage
 
 _REPLIES: Final = ("x-autoreply", "x-autorespond", "x-autoreply-from")
-LONGEST_HTML: Final = 48 * 1024
+LONGEST_HEAD: Final = 64 * 1024
+LONGEST_HTML: Final = 16 * 1024
+"""Of the head, in which styles stand, and of the body, in whose beginning a code stands."""
+_STYLE: Final = re.compile(r"<(style|script|title)\b[^<>]*>[^<]*</\1", re.IGNORECASE)
+_TAG: Final = re.compile(r"<[^<>]*>")
 
 
 def kind_reasons(message: ParsedMessage, mail_from: str) -> Iterator[TrustReason]:
@@ -61,4 +66,11 @@ def _text(message: ParsedMessage) -> str:
     if text is not None and not text.isspace() and text:
         return text[:LONGEST_READ]
     html = message.html
-    return text_of(html[:LONGEST_HTML])[:LONGEST_READ] if html else ""
+    return _text_of(html) if html else ""
+
+
+def _text_of(html: str) -> str:
+    """Return the words at the beginning of an HTML body, well enough to find a code."""
+    start = max(html.lower().find("<body", 0, LONGEST_HEAD), 0)
+    words = _TAG.sub(" ", _STYLE.sub(" ", html[start : start + LONGEST_HTML]))
+    return " ".join(unescape(words).split())[:LONGEST_READ]

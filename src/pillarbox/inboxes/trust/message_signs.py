@@ -106,7 +106,9 @@ def _deception(message: ParsedMessage, sender: NamedAddress, name: str, domain: 
     if sender.domain and look_alikes.has_mixed_scripts(sender.domain):
         yield TrustReason("mixed_scripts", {"domain": look_alikes.shown_domain(sender.domain)})
     is_listed = "list-id" in message.named or "list-unsubscribe" in message.named
-    elsewhere = sorted({one.domain for one in message.reply_to if one.domain and registrable(one.domain) != domain})
+    elsewhere = sorted(
+        {one.domain for one in message.reply_to if one.domain and registrable(one.domain) != domain}
+    )
     if elsewhere and not is_listed:
         yield TrustReason("reply_to_elsewhere", {"domains": elsewhere[:5]})
     if message.html and not is_listed:

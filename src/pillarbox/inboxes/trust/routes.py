@@ -12,7 +12,9 @@ from pillarbox.kernel.wire.problems import NotFound
 TRUST = "/inboxes/{inbox}/threads/{thread_id}/emails/{email_id}/trust"
 
 
-@route("GET", TRUST, needs=Access.FULL, summary="Retrieve what is known about the sender of an email of a thread")
+@route(
+    "GET", TRUST, needs=Access.FULL, summary="Retrieve what is known about the sender of an email of a thread"
+)
 async def show(request: Request, db: TeamDb) -> Reply[wire.EmailTrust]:
     inbox_id, row = await message_of(request, db)
     stored = await queries.get(db, inbox_id, row.id) if row.is_inbound else None

@@ -16,6 +16,20 @@ _ABOUT: Final = re.compile(
     r"|\bcodice di (?:verifica|sicurezza|conferma|accesso)|\bverificatiecode\b|код подтверждения|验证码|認証コード",
     re.IGNORECASE,
 )
+_HINTS: Final = (
+    "code",
+    "pin",
+    "otp",
+    "pass",
+    "kennwort",
+    "c\u00f3dig",
+    "codig",
+    "codic",
+    "\u043a\u043e\u0434",
+    "\u9a8c",
+    "\u8a8d",
+)
+"""One of these is in each of the words above."""
 _CODE: Final = re.compile(
     r"(?<![\w.,:/#€$£+@-])(?:G-)?(\d{3}[ -]\d{3}|\d{4,8}|(?=[A-Z0-9-]*\d)(?=[A-Z0-9-]*[A-Z])[A-Z0-9]{4,8}"
     r"(?:-[A-Z0-9]{4})?)(?![\w@€$£%/-]|[.,]\d)"
@@ -40,6 +54,9 @@ class VerificationCode(NamedTuple):
 def verification_code(subject: str, text: str) -> VerificationCode | None:
     """Return the code of a message, the one that stands nearest behind the words for it."""
     whole = f"{subject}\n{text[:LONGEST_READ]}"
+    lowered = whole.lower()
+    if not any(hint in lowered for hint in _HINTS):
+        return None
     best: tuple[int, str] | None = None
     codes = [(found.start(1), found.end(1), found[1]) for found in _CODE.finditer(whole)]
     if not codes:
