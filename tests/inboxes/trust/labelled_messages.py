@@ -1,9 +1,9 @@
-"""Messages with a label, made by a seed: for each reason messages that must have it and like ones that must not.
+"""Messages with a label, made by a seed: for each reason some that must have it, and like ones that must not.
 
     for labelled in labelled_messages(seed): judge(labelled.raw, labelled.verdicts, labelled.facts)
 
-The seed `TUNING` was looked at while the rules were made; `HELD_BACK` has other names, domains, words and files, and
-was only counted.
+The seed `TUNING` was looked at while the rules were made; `HELD_BACK` has other names, domains, words and
+files, and was counted afterwards.
 """
 
 from __future__ import annotations
@@ -292,7 +292,10 @@ def _benign(make: _Maker) -> Iterator[LabelledMessage]:
         with_fields("List-Id: <dev.lists.test>", "Precedence: list", "Reply-To: dev@lists.test"),
     )
     yield benign("away", {"auto_reply"}, with_fields("Auto-Submitted: auto-replied (vacation)"))
-    report = "--b\r\nContent-Type: text/plain\r\n\r\nIt failed.\r\n--b\r\nContent-Type: message/delivery-status\r\n\r\nAction: failed\r\n--b--"
+    report = (
+        "--b\r\nContent-Type: text/plain\r\n\r\nIt failed.\r\n--b\r\n"
+        "Content-Type: message/delivery-status\r\n\r\nAction: failed\r\n--b--"
+    )
     yield benign(
         "report",
         {"delivery_report"},

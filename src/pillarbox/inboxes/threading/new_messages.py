@@ -18,8 +18,8 @@ class NewMessage:
     `message_id` has its brackets. `sender_key` is the address of the sender in lower case. `body_key` is a
     hash of what stands behind the header, of mail that came in. Such mail finds its thread by `earlier_ids`
     (the nearest first, `mail.message.threading`) or by its subject, unless `names_earlier` says that it had
-    one of the header fields for ids; `signs` are what trust is judged by. Mail that is sent belongs to `thread_id`, or begins a thread, which gets
-    the id `new_thread_id` where there is one.
+    one of the header fields for ids; its trust is judged by `signs`. Mail that is sent belongs to
+    `thread_id`, or begins a thread, which gets the id `new_thread_id` where there is one.
     """
 
     team_id: UUID

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Final
 
 from pillarbox.inboxes.trust.reasons import TrustReason
@@ -18,15 +18,19 @@ LONGEST_SEARCHED: Final = 128 * 1024
 
 EXECUTABLE: Final = frozenset(
     """
-    exe scr com pif bat cmd ps1 psm1 vbs vbe js jse wsf wsh hta lnk msi msp cpl jar app dmg pkg iso img vhd
-    vhdx reg scf url appx msix dll sh command desktop chm one library-ms search-ms settingcontent-ms
+    exe scr com pif bat cmd ps1 psm1 vbs vbe js jse wsf wsh hta lnk msi msp cpl jar dmg pkg iso img vhd
+    vhdx reg scf url appx msix dll desktop chm library-ms search-ms settingcontent-ms
     """.split()  # noqa: SIM905 (prose reads better as prose)
 )
 ACTIVE: Final = frozenset(
-    "docm dotm xlsm xltm xlam pptm potm ppam sldm svg html htm xhtml shtml mht mhtml xll".split()
+    """
+    docm dotm xlsm xltm xlam pptm potm ppam sldm svg html htm xhtml shtml mht mhtml xll
+    """.split()  # noqa: SIM905 (prose reads better as prose)
 )
 DOCUMENTS: Final = frozenset(
-    "pdf doc docx xls xlsx ppt pptx rtf txt csv png jpg jpeg gif webp mp3 mp4 wav odt ods".split()
+    """
+    pdf doc docx xls xlsx ppt pptx rtf txt csv png jpg jpeg gif webp mp3 mp4 wav odt ods
+    """.split()  # noqa: SIM905 (prose reads better as prose)
 )
 
 _MAGIC: Final = (
@@ -43,20 +47,19 @@ _MAGIC: Final = (
     (b"7z\xbc\xaf", "7z"),
     (b"{\\rtf", "rtf"),
 )
+_OPEN_DOCUMENT: Final = frozenset({"zip", "ole"})
+_OLD_DOCUMENT: Final = frozenset({"ole", "rtf", "zip", "html"})
+_PICTURE: Final = frozenset({"png", "jpeg", "gif"})
 _CONTENT_OF: Final = {
-    **dict.fromkeys(("pdf",), {"pdf"}),
-    **dict.fromkeys(("docx", "xlsx", "pptx", "odt", "ods", "docm", "xlsm", "pptm"), {"zip", "ole"}),
-    **dict.fromkeys(("doc", "xls", "ppt"), {"ole", "rtf", "zip", "html"}),
-    **dict.fromkeys(("png", "jpg", "jpeg", "gif"), {"png", "jpeg", "gif"}),
-    **dict.fromkeys(("zip",), {"zip"}),
+    "pdf": frozenset({"pdf"}),
+    "zip": frozenset({"zip"}),
+    **dict.fromkeys(("docx", "xlsx", "pptx", "odt", "ods", "docm", "xlsm", "pptm"), _OPEN_DOCUMENT),
+    **dict.fromkeys(("doc", "xls", "ppt"), _OLD_DOCUMENT),
+    **dict.fromkeys(("png", "jpg", "jpeg", "gif"), _PICTURE),
 }
 """The contents that names stand for; another content that is recognised is a disguise."""
-_NAME_OF_TYPE: Final = {
-    "application/pdf": {"pdf"},
-    "image/png": {"png"},
-    "image/jpeg": {"jpg", "jpeg", "jpe", "jfif"},
-    "image/gif": {"gif"},
-}
+_HARMLESS: Final = frozenset({"application/pdf", "image/png", "image/jpeg", "image/gif"})
+"""Types that no program has."""
 
 
 def attachment_reasons(message: ParsedMessage) -> Iterator[TrustReason]:
@@ -95,9 +98,8 @@ def _is_other(ending: str, content: str | None) -> bool:
 
 
 def _has_other_type(ending: str, content_type: str) -> bool:
-    """Return whether a file of a harmless type has the name of a program."""
-    names = _NAME_OF_TYPE.get(content_type)
-    return names is not None and ending in EXECUTABLE | ACTIVE
+    """Return whether a file has the name of a program and the type of a document."""
+    return content_type in _HARMLESS and ending in EXECUTABLE
 
 
 def _content(message: ParsedMessage, file: AttachedPart) -> tuple[str | None, bytes]:
@@ -134,8 +136,3 @@ def _is_encrypted(
         return file.size <= LONGEST_SEARCHED and b"/Encrypt" in _octets(message, file, 2 * LONGEST_SEARCHED)
     # An encrypted document of Office is a container of the older kind.
     return content == "ole" and ending in ("docx", "xlsx", "pptx")
-
-
-def codes_of(reasons: Sequence[TrustReason]) -> set[str]:
-    """Return the codes of reasons."""
-    return {reason.code for reason in reasons}

@@ -1,4 +1,4 @@
-"""The level and the reasons of a message: what it says of itself, and what the team knows of its sender. Pure.
+"""The level and the reasons of a message, by its signs and by what the team knows of its sender. Pure.
 
 suspicious   something deceives, or two things may, or the domain of the sender wants such mail refused
 trusted      it is authenticated, and an inbox of the team has written to this address

@@ -1,4 +1,4 @@
-"""Links of an HTML mail whose text shows another host than they lead to. Pure; linear in the text that is read."""
+"""Links of an HTML mail whose text shows another host than they lead to. Pure, and linear in the text."""
 
 from __future__ import annotations
 

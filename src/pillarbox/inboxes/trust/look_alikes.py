@@ -1,4 +1,4 @@
-"""Names and domains that look like others: confusable characters, and domains that differ in one letter. Pure."""
+"""Names and domains that look like others, by confusable characters or but for one letter. Pure."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _DRAWN_AS: Final = {
     "y": "\u0443\u04af\u03b3",
     "z": "\u1d22",
 }
-"""Letters of other alphabets, small capitals, digits and signs, by the Latin letter that they are drawn as."""
+"""Letters of other alphabets, small capitals, digits and signs, by the Latin letter that they look like."""
 _CONFUSABLE: Final = str.maketrans({c: letter for letter, drawn in _DRAWN_AS.items() for c in drawn})
 _PAIRS: Final = (("rn", "m"), ("vv", "w"), ("cl", "d"), ("i", "l"))
 _WORDS: Final = re.compile(r"[^\W_]+")

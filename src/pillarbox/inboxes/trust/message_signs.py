@@ -26,8 +26,10 @@ MOST_LINKS_NAMED: Final = 5
 NOBODY: Final = NamedAddress("")
 FREE_MAIL: Final = frozenset(
     """
-    gmail.com googlemail.com outlook.com hotmail.com live.com yahoo.com icloud.com me.com aol.com gmx.de gmx.net
-    web.de proton.me protonmail.com mail.ru yandex.ru qq.com 163.com t-online.de orange.fr laposte.net libero.it
+    gmail.com googlemail.com outlook.com hotmail.com live.com yahoo.com icloud.com me.com aol.com gmx.de
+    gmx.net
+    web.de proton.me protonmail.com mail.ru yandex.ru qq.com 163.com t-online.de orange.fr laposte.net
+    libero.it
     """.split()  # noqa: SIM905 (prose reads better as prose)
 )
 

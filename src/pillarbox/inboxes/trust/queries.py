@@ -15,7 +15,8 @@ MOST_DOMAINS: Final = 2000
 
 FACTS: Final = """
     SELECT k.place,
-           EXISTS (SELECT FROM contacts c WHERE c.team_id = k.team_id AND c.address = k.address) AS is_contact,
+           EXISTS (SELECT FROM contacts c
+                    WHERE c.team_id = k.team_id AND c.address = k.address) AS is_contact,
            EXISTS (SELECT FROM inbox_correspondents w
                     WHERE w.team_id = k.team_id AND w.address_key = k.sender_key) AS has_written,
            EXISTS (SELECT FROM inbox_messages o
@@ -73,8 +74,10 @@ KNOWLEDGE: Final = """
 """
 
 ADD: Final = """
-    INSERT INTO message_trust (team_id, email_id, inbox_id, level, reasons, kinds, sender_key, name_key, domain)
-    SELECT k.team_id, k.email_id, k.inbox_id, k.level, k.reasons, k.kinds, k.sender_key, k.name_key, k.domain
+    INSERT INTO message_trust (team_id, email_id, inbox_id, level, reasons, kinds, sender_key, name_key,
+                               domain)
+    SELECT k.team_id, k.email_id, k.inbox_id, k.level, k.reasons, k.kinds, k.sender_key, k.name_key,
+           k.domain
       FROM json_to_recordset($1::text::json)
            AS k (team_id uuid, email_id uuid, inbox_id uuid, level text, reasons jsonb, kinds text[],
                  sender_key uuid, name_key uuid, domain text)

@@ -29,7 +29,7 @@ SENTENCES: Final = {
     "answers_ours": "The message answers one that this inbox has sent.",
     "first_contact": "It is the first message from this address to this inbox.",
     # Deception.
-    "name_of_known": "The name shown is, or looks like, that of a known sender who writes from another address.",
+    "name_of_known": "The name shown is, or looks like, that of a known sender with another address.",
     "name_of_team": "The name shown is, or looks like, that of this team, and the address is not the team's.",
     "address_in_name": "The name shown is an address of another domain than the real one.",
     "own_domain_forged": "The sender claims a domain of this team, and nothing shows that it is so.",

@@ -13,7 +13,8 @@ _ABOUT: Final = re.compile(
     r"|(?:best(?:ä|ae)tigungs|verifizierungs|sicherheits|einmal|anmelde|zugangs)\w{0,6}(?:code|kennwort|passwort|pin)\b"
     r"|\bcode de (?:v(?:é|e)rification|s(?:é|e)curit(?:é|e)|confirmation|connexion)"
     r"|\bc(?:ó|o)digo de (?:verificaci(?:ó|o)n|seguridad|confirmaci(?:ó|o)n|acceso)"
-    r"|\bcodice di (?:verifica|sicurezza|conferma|accesso)|\bverificatiecode\b|код подтверждения|验证码|認証コード",
+    r"|\bcodice di (?:verifica|sicurezza|conferma|accesso)|\bverificatiecode\b"
+    r"|код подтверждения|验证码|認証コード",
     re.IGNORECASE,
 )
 _HINTS: Final = (
