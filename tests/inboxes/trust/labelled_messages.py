@@ -24,7 +24,7 @@ HELD_BACK: Final = 2
 OF_EACH: Final = 8
 
 KNOWN: Final = UUID(int=7)
-WORDS: Final = {
+WORDS: Final[dict[int, dict[str, tuple[str, ...]]]] = {
     TUNING: {
         "first": ("Iris", "Ada", "Ben", "Mina", "Tom", "Kim"),
         "last": ("Vale", "Quay", "Harlow", "Stone", "Brook", "Lind"),
@@ -35,11 +35,6 @@ WORDS: Final = {
             "The meeting moves to 14:30, room 2048. Call 555 0101 if that is a problem.",
             "Invoice 20261128 is attached. Please pay 1,250.00 within 30 days.",
             "Thanks for the code review. The pass rate is 98 %.",
-        ),
-        "codes": (
-            ("Your verification code is {}. It expires in {} minutes.", 60),
-            ("{} is your login code. Valid for {} hours.", 3600),
-            ("Ihr Bestätigungscode lautet {}. Er ist {} Minuten gültig.", 60),
         ),
         "files": ("invoice", "report", "photo"),
     },
@@ -54,15 +49,25 @@ WORDS: Final = {
             "Your parcel 00340434161094042557 arrives tomorrow between 9 and 12.",
             "PIN board in the kitchen: the party is in 2027, 40 people come.",
         ),
-        "codes": (
-            ("Use {} as your one-time password. The code will expire in {} minutes.", 60),
-            ("Votre code de vérification : {} (valable {} minutes)", 60),
-            ("Security code: {}\nDo not share it. It is valid for {} minutes.", 60),
-        ),
         "files": ("contract", "minutes", "scan"),
     },
 }
 """The two halves share no word."""
+
+
+CODES: Final = {
+    TUNING: (
+        "Your verification code is {}. It expires in {} minutes.",
+        "{} is your login code. Valid for {} hours.",
+        "Ihr Bestätigungscode lautet {}. Er ist {} Minuten gültig.",
+    ),
+    HELD_BACK: (
+        "Use {} as your one-time password. The code will expire in {} minutes.",
+        "Votre code de vérification : {} (valable {} minutes)",
+        "Security code: {}\nDo not share it. It is valid for {} minutes.",
+    ),
+}
+"""What is said of a code, and of its validity."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,6 +249,9 @@ def _benign(make: _Maker) -> Iterator[LabelledMessage]:
     def with_fields(*fields: str, body: str = word, kind: str = "text/plain") -> Callable[[str, str], bytes]:
         return lambda sender, _: _mail(sender, body, fields, kind)
 
+    def with_file(filename: str, kind: str, content: bytes) -> Callable[[str, str], bytes]:
+        return lambda sender, _: _file(sender, filename, kind, content)
+
     yield benign("customer", set(), facts=SenderFacts(has_written=True, has_come=True))
     yield benign("first contact", set(), domain=make.of("strangers"), facts=SenderFacts())
     yield benign("team member", set(), domain="harborlight.example", shown="Harbor Desk")
@@ -265,11 +273,7 @@ def _benign(make: _Maker) -> Iterator[LabelledMessage]:
         ("xls", "application/vnd.ms-excel", OLE),
         ("v2.final.png", "image/png", b"\x89PNG\r\n\x1a\n" + bytes(40)),
     ):
-        yield benign(
-            f"file {ending}",
-            set(),
-            lambda sender, _, e=ending, k=kind, c=content: _file(sender, f"{name}.{e}", k, c),
-        )
+        yield benign(f"file {ending}", set(), with_file(f"{name}.{ending}", kind, content))
     yield benign(
         "locked zip",
         {"attachment_encrypted"},
@@ -306,7 +310,7 @@ def _benign(make: _Maker) -> Iterator[LabelledMessage]:
         {"calendar"},
         with_fields(body="BEGIN:VCALENDAR\r\nEND:VCALENDAR", kind="text/calendar; method=REQUEST"),
     )
-    words, _ = make.random.choice(WORDS[make.seed]["codes"])  # type: ignore[misc]
+    words = make.random.choice(CODES[make.seed])
     said = words.format(make.code(), make.random.randrange(2, 30))
     yield benign("code", {"verification_code"}, with_fields(body=said))
     yield benign(
