@@ -18,7 +18,7 @@ from pillarbox.inboxes.personal_queries import MessageOfPerson
 from pillarbox.inboxes.threads.changes import Threads
 from pillarbox.inboxes.threads.purge import ThreadPurge
 from pillarbox.inboxes.trust import queries as trust_queries
-from pillarbox.inboxes.trust.look_alikes import address_key
+from pillarbox.inboxes.trust.confusables import address_key
 from pillarbox.kernel.personal_data import (
     BATCH,
     ERASED_ADDRESS,

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from typing import Final
 from uuid import UUID
 
-from pillarbox.inboxes.trust.judgement import SenderFacts, TeamKnowledge
-from pillarbox.inboxes.trust.look_alikes import KnownDomains, name_skeleton
+from pillarbox.inboxes.trust.confusables import SenderDomains, name_skeleton
+from pillarbox.inboxes.trust.evaluation import SenderFacts, TeamKnowledge
 from pillarbox.mail.authentication.mail_verdicts import DmarcVerdict, MailVerdicts, SpamVerdict, SpfVerdict
 
 TUNING: Final = 1
@@ -104,7 +104,7 @@ def team(seed: int) -> TeamKnowledge:
     """Return what the team of these messages knows."""
     own = frozenset({"harborlight.example"})
     return TeamKnowledge(
-        own, frozenset({name_skeleton("Harbor Desk")}), KnownDomains({*own, *WORDS[seed]["domains"]})
+        own, frozenset({name_skeleton("Harbor Desk")}), SenderDomains({*own, *WORDS[seed]["domains"]})
     )
 
 

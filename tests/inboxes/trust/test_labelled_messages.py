@@ -10,10 +10,10 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping
 
 import pytest
-from labelled_messages import HELD_BACK, TUNING, labelled_messages, team
 
-from pillarbox.inboxes.trust.judgement import judged
-from pillarbox.inboxes.trust.message_signs import signs_of
+from inboxes.trust.labelled_messages import HELD_BACK, TUNING, labelled_messages, team
+from pillarbox.inboxes.trust.evaluation import judged
+from pillarbox.inboxes.trust.message_facts import signs_of
 from pillarbox.mail.message.parse import parse
 
 WHO = {

@@ -9,8 +9,8 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
-from trusted_mail import HELP, IRIS, TrustedMail, attached, codes, detail, letter, trusted_mail
 
+from inboxes.trust.trusted_mail import HELP, IRIS, TrustedMail, attached, codes, detail, letter, trusted_mail
 from kit.client import error
 from kit.inbox_arrivals import purge_after
 from kit.inbox_rows import Inbox
@@ -166,7 +166,7 @@ async def test_a_message_that_was_sent_and_one_of_before_have_no_trust(mail: Tru
 async def test_trust_goes_with_the_message(mail: TrustedMail) -> None:
     pool, team = mail.team.world.pool, mail.team
     path = await mail.arrives(letter(IRIS))
-    assert (await team.delete(path.partition("/emails")[0])).status_code == 200
+    assert (await team.call("DELETE", path.partition("/emails")[0])).status_code == 200
     assert await purge_after(Inbox(team, UUID(mail.inbox), HELP), timedelta(days=31)) == 1
     assert await pool.fetchval(ROWS, team.id) == 0
 

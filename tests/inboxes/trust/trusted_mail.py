@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from kit.manual_world import manual_world
 from kit.world import Team
 from kit.zone import Zone
 
+NUMBERS = count(1)
 HELP = "help@harbor.example"
 IRIS = "Iris Vale <iris@customer.example>"
 
@@ -36,7 +38,14 @@ def letter(
     sender: str, *fields: str, subject: str = "Refund", text: str = "Where is it?", kind: str = "text/plain"
 ) -> bytes:
     """Return a message of this author."""
-    lines = [f"From: {sender}", f"To: {HELP}", f"Subject: {subject}", *fields]
+    # Without an id of its own the same message would be taken for a repetition.
+    lines = [
+        f"From: {sender}",
+        f"To: {HELP}",
+        f"Subject: {subject}",
+        f"Message-ID: <{next(NUMBERS)}@x>",
+        *fields,
+    ]
     return "\r\n".join([*lines, f"Content-Type: {kind}; charset=utf-8", "", text, ""]).encode()
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from pillarbox.inboxes.locking import InboxKey
-from pillarbox.inboxes.trust.message_signs import MessageSigns
+from pillarbox.inboxes.trust.message_facts import MessageSigns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,7 +18,7 @@ from pillarbox.inboxes.locking import InboxKey
 from pillarbox.inboxes.threading.new_messages import NewMessage
 from pillarbox.inboxes.threading.thread_plan import KnownMessage, ThreadPlan, ThreadState, key_of_subject
 from pillarbox.inboxes.trust import queries as trust_queries
-from pillarbox.inboxes.trust.look_alikes import address_key
+from pillarbox.inboxes.trust.confusables import address_key
 from pillarbox.kernel.postgres.combined_statement import Statement, combined, rows_json
 from pillarbox.kernel.postgres.database import Connection
 from pillarbox.mail.message.threading import bare_id, id_key

@@ -1,7 +1,6 @@
-"""What is known about a message that came into an inbox (inboxes.md 6.6, docs/decisions/0193).
+"""Trust: the level of a message that came into an inbox, and its reasons (inboxes.md 6.6).
 
-It is found out once, when the message comes, and stored in the transaction that stores the message.
-`message_signs.py` reads the message alone. `known_senders.py` asks what the team knows of its sender,
-`judgement.py` makes a level and reasons of both. All but `known_senders.py`, `queries.py` and `routes.py`
-is pure.
+Begin with `evaluation.py`. Trust is found out once, when the message comes, and stored in its transaction.
+`message_facts.py` reads the message alone, `known_senders.py` asks for all that the team knows of its sender.
+Why so: docs/decisions/0193. Only that module, `queries.py` and `routes.py` are not pure.
 """

@@ -1,4 +1,4 @@
-"""What teams know of those who write to them, asked for all messages of a commit together."""
+"""Knowledge of teams about those who write to them, asked for all messages of a commit together."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from uuid import UUID
 
 from pillarbox.domains.names import registrable
 from pillarbox.inboxes.threading.new_messages import NewMessage
-from pillarbox.inboxes.trust import judgement, queries
-from pillarbox.inboxes.trust.judgement import SenderFacts, TeamKnowledge, TrustJudgement
-from pillarbox.inboxes.trust.look_alikes import KnownDomains, name_skeleton
-from pillarbox.inboxes.trust.message_signs import FREE_MAIL, MessageSigns
+from pillarbox.inboxes.trust import evaluation, queries
+from pillarbox.inboxes.trust.confusables import SenderDomains, name_skeleton
+from pillarbox.inboxes.trust.evaluation import SenderFacts, TeamKnowledge, TrustJudgement
+from pillarbox.inboxes.trust.message_facts import FREE_MAIL, MessageSigns
 from pillarbox.inboxes.trust.queries import StoredKnowledge
 from pillarbox.kernel.postgres.combined_statement import Statement
 from pillarbox.kernel.postgres.database import Connection
@@ -20,16 +20,16 @@ from pillarbox.kernel.process.offload import in_thread_if_large
 from pillarbox.mail.message.threading import id_key
 
 FRESH_FOR: Final = timedelta(seconds=60)
-"""What a team is compared by is read as seldom."""
+"""So long the names and domains that a team is compared by are held."""
 MOST_TEAMS: Final = 200
 MOST_EARLIER: Final = 10
 """Ids of earlier messages by which an answer is told."""
 OCTETS_EACH: Final = 512
-"""What a name or a domain costs, as octets of other work that is done in a thread where it is much."""
+"""The cost of a name or a domain, as octets of other work that is done in a thread where it is much."""
 
 
 class KnownSenders:
-    """Judges the messages of commits. What it holds of teams is read anew each minute."""
+    """Judges the messages of commits. Names and domains of teams are read anew each minute."""
 
     def __init__(self) -> None:
         self._teams: dict[UUID, tuple[datetime, TeamKnowledge]] = {}
@@ -48,18 +48,18 @@ class KnownSenders:
             facts = SenderFacts(
                 row["is_contact"], row["has_written"], row["answers_ours"], row["has_come"], row["name_of"]
             )
-            rows.append(_row(message, signs, judgement.judged(signs, facts, teams[message.team_id])))
+            rows.append(_row(message, signs, evaluation.judged(signs, facts, teams[message.team_id])))
         return [queries.adding(rows)]
 
     async def _knowledge(
-        self, conn: Connection, now: datetime, wanted: set[UUID]
+        self, conn: Connection, now: datetime, team_ids: set[UUID]
     ) -> dict[UUID, TeamKnowledge]:
         found = {
             team_id: held[1]
-            for team_id in wanted
+            for team_id in team_ids
             if (held := self._teams.get(team_id)) is not None and now - held[0] < FRESH_FOR
         }
-        missing = wanted - found.keys()
+        missing = team_ids - found.keys()
         if missing:
             if len(self._teams) + len(missing) > MOST_TEAMS:
                 self._teams.clear()
@@ -75,7 +75,7 @@ def _compared(stored: StoredKnowledge) -> TeamKnowledge:
     return TeamKnowledge(
         own=own,
         names=frozenset(filter(None, map(name_skeleton, stored.names))),
-        known=KnownDomains({*own, *stored.known} - FREE_MAIL),
+        known=SenderDomains({*own, *stored.known} - FREE_MAIL),
     )
 
 

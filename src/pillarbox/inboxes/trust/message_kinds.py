@@ -1,4 +1,4 @@
-"""What kind of message it is: of a list, in bulk, of a program, for a calendar, with a code. Pure."""
+"""The kinds of a message: of a list, in bulk, of a program, for a calendar, with a code. Pure."""
 
 from __future__ import annotations
 

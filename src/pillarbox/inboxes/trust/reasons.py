@@ -7,8 +7,6 @@ from typing import Any, Final, Literal, NamedTuple
 
 Level = Literal["trusted", "known", "unknown", "suspicious"]
 
-LONGEST_DETAIL: Final = 255
-
 
 class TrustReason(NamedTuple):
     """One thing that is known about a message; `code` is a key of SENTENCES."""
@@ -51,7 +49,7 @@ SENTENCES: Final = {
     "calendar": "The message has a date for a calendar.",
     "verification_code": "The message has a code by which somebody confirms who they are.",
 }
-"""What each code says."""
+"""The sentence of each code."""
 
 KINDS: Final = ("list", "bulk", "auto_reply", "delivery_report", "calendar", "verification_code")
 

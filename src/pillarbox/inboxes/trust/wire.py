@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from pillarbox.inboxes.trust.queries import StoredTrust
 from pillarbox.inboxes.trust.reasons import KINDS, SENTENCES, Level
@@ -14,10 +14,13 @@ from pillarbox.inboxes.trust.reasons import KINDS, SENTENCES, Level
 Kind = Literal["list", "bulk", "auto_reply", "delivery_report", "calendar", "verification_code"]
 
 
+Detail = Annotated[Any, Meta(extra_json_schema={"type": "object"})]
+
+
 class TrustReasonItem(Struct, kw_only=True):
     code: str
     message: str
-    detail: dict[str, Any]
+    detail: Detail
 
 
 class EmailTrust(Struct, kw_only=True):

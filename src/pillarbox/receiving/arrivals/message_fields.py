@@ -10,7 +10,7 @@ import msgspec
 
 from pillarbox.inboxes.search.searched_text import SearchedMessage, searched_text
 from pillarbox.inboxes.threading.new_messages import NewMessage
-from pillarbox.inboxes.trust.message_signs import MessageSigns, signs_of
+from pillarbox.inboxes.trust.message_facts import MessageSigns, signs_of
 from pillarbox.mail.authentication.mail_verdicts import MailVerdicts
 from pillarbox.mail.message import header_text
 from pillarbox.mail.message.automatic import is_automatic

@@ -1,4 +1,4 @@
-"""What attachments are by their names, their types and their first octets. Pure."""
+"""Reasons about attachments: what they are by their names, their types and their first octets. Pure."""
 
 from __future__ import annotations
 
@@ -113,9 +113,9 @@ def _content(message: ParsedMessage, file: AttachedPart) -> tuple[str | None, by
     return None, head
 
 
-def _octets(message: ParsedMessage, file: AttachedPart, most: int) -> bytes:
+def _octets(message: ParsedMessage, file: AttachedPart, limit: int) -> bytes:
     part = file.part
-    end = min(part.end, part.content_start + most)
+    end = min(part.end, part.content_start + limit)
     return transfer_decoding.decoded(message.raw, part.content_start, end, part.encoding)
 
 

@@ -1,4 +1,4 @@
-"""What a message says of itself: its sender, how it was authenticated, what deceives, its kind. Pure.
+"""The facts that a message states: its sender, how it was authenticated, what deceives, its kind. Pure.
 
 It is found out for all inboxes that get the message, before their locks are taken. What it costs is bounded
 by the bounds of the modules that it asks.
@@ -13,8 +13,8 @@ from uuid import UUID
 from msgspec import Struct
 
 from pillarbox.domains.names import registrable
-from pillarbox.inboxes.trust import look_alikes
-from pillarbox.inboxes.trust.attachment_signs import attachment_reasons
+from pillarbox.inboxes.trust import confusables
+from pillarbox.inboxes.trust.attachment_reasons import attachment_reasons
 from pillarbox.inboxes.trust.link_texts import disguised_links
 from pillarbox.inboxes.trust.message_kinds import kind_reasons
 from pillarbox.inboxes.trust.reasons import TrustReason
@@ -35,7 +35,7 @@ FREE_MAIL: Final = frozenset(
 
 
 class MessageSigns(Struct, frozen=True):
-    """What is to be known of a message before anybody is asked. `domain` is the registrable one of `host`,
+    """The facts of a message before anybody is asked. `domain` is the registrable one of `host`,
     the host of its sender's address."""
 
     address: str
@@ -53,7 +53,7 @@ def signs_of(message: ParsedMessage, mail_from: str, verdicts: MailVerdicts) -> 
     """Return the signs of a message."""
     sender = _sender(message)
     domain = registrable(sender.domain) if sender.domain else ""
-    name = (sender.display or "")[: look_alikes.LONGEST_NAME]
+    name = (sender.display or "")[: confusables.LONGEST_NAME]
     is_authenticated = _is_authenticated(domain, verdicts)
     reasons = [
         TrustReason("authenticated", {"domain": domain})
@@ -68,8 +68,8 @@ def signs_of(message: ParsedMessage, mail_from: str, verdicts: MailVerdicts) -> 
         name=name,
         host=sender.domain,
         domain=domain,
-        sender_key=look_alikes.address_key(sender.address),
-        name_key=look_alikes.name_key(name),
+        sender_key=confusables.address_key(sender.address),
+        name_key=confusables.name_key(name),
         is_authenticated=is_authenticated,
         is_forged=verdicts.dmarc.result == "fail" and verdicts.dmarc.policy in ("quarantine", "reject"),
         reasons=tuple(reasons),
@@ -105,8 +105,8 @@ def _deception(message: ParsedMessage, sender: NamedAddress, name: str, domain: 
     shown = _address_in(name)
     if shown is not None and registrable(shown) != domain:
         yield TrustReason("address_in_name", {"shown": name, "domain": domain})
-    if sender.domain and look_alikes.has_mixed_scripts(sender.domain):
-        yield TrustReason("mixed_scripts", {"domain": look_alikes.shown_domain(sender.domain)})
+    if sender.domain and confusables.has_mixed_scripts(sender.domain):
+        yield TrustReason("mixed_scripts", {"domain": confusables.shown_domain(sender.domain)})
     is_listed = "list-id" in message.named or "list-unsubscribe" in message.named
     elsewhere = sorted(
         {one.domain for one in message.reply_to if one.domain and registrable(one.domain) != domain}

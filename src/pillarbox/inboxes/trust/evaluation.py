@@ -1,9 +1,9 @@
 """The level and the reasons of a message, by its signs and by what the team knows of its sender. Pure.
 
-suspicious   something deceives, or two things may, or the domain of the sender wants such mail refused
-trusted      it is authenticated, and an inbox of the team has written to this address
-known        it is authenticated, and of a contact, or answers what this inbox has sent
-unknown      anything else
+- suspicious: something deceives, or two things may, or the domain of the sender wants such mail refused;
+- trusted: it is authenticated, and an inbox of the team has written to this address;
+- known: it is authenticated, and of a contact, or answers what this inbox has sent;
+- unknown: anything else.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from typing import NamedTuple
 from uuid import UUID
 
-from pillarbox.inboxes.trust.look_alikes import KnownDomains, name_skeleton
-from pillarbox.inboxes.trust.message_signs import FREE_MAIL, MessageSigns
+from pillarbox.inboxes.trust.confusables import SenderDomains, name_skeleton
+from pillarbox.inboxes.trust.message_facts import FREE_MAIL, MessageSigns
 from pillarbox.inboxes.trust.reasons import KINDS, STRONG, WEAK, Level, TrustReason
 
 
 class SenderFacts(NamedTuple):
-    """What the team knows of the sender of a message. `name_of` is a message of a known sender with a name
-    that looks the same and another address."""
+    """All that the team knows of the sender of a message. `name_of` is a message of a known sender with
+    a name that looks the same and another address."""
 
     is_contact: bool = False
     has_written: bool = False
@@ -36,7 +36,7 @@ class TeamKnowledge:
 
     own: frozenset[str]
     names: frozenset[str]
-    known: KnownDomains
+    known: SenderDomains
 
 
 class TrustJudgement(NamedTuple):

@@ -109,7 +109,7 @@ def _scripts(label: str) -> set[str]:
     return {name for name in names if name in _SCRIPTS}
 
 
-class KnownDomains:
+class SenderDomains:
     """Registrable domains that somebody knows, found by what looks like one of them."""
 
     def __init__(self, domains: Iterable[str]) -> None:
@@ -162,10 +162,10 @@ def _neighbours(domain: str) -> tuple[str, ...]:
     return (looks, *dict.fromkeys([f"{label[:i]}{label[i + 1 :]}{dot}{rest}" for i in range(len(label))]))
 
 
-def _are_alike(one: str, other: str) -> bool:
+def _are_alike(known: str, domain: str) -> bool:
     """Return whether they differ in one letter at most, or in two that are swapped. Labels with a common
     neighbour may differ in more."""
-    a, b = (skeleton(shown_domain(domain)).partition(".")[0] for domain in (one, other))
+    a, b = (skeleton(shown_domain(name)).partition(".")[0] for name in (known, domain))
     if a == b:
         return True
     if len(a) > len(b):
@@ -177,6 +177,6 @@ def _are_alike(one: str, other: str) -> bool:
     return swapped or (a[start + 1 :] == b[start + 1 :] and not _count_only(a[start], b[start]))
 
 
-def _count_only(one: str, other: str) -> bool:
+def _count_only(letter: str, character: str) -> bool:
     """Return whether two letters are digits: numbered domains are different ones."""
-    return one.isdigit() and other.isdigit()
+    return letter.isdigit() and character.isdigit()
