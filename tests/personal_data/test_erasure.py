@@ -97,10 +97,11 @@ NO_ROWS: Final = frozenset(
     {
         *("automation_triggers", "deliveries", "events", "paused", "webhook_deliveries", "webhook_outcomes"),
         *("erasures", "images", "inbox_agents", "person_sessions", "provider_days", "received_attachments"),
-        *("link_checks", "team_invitations"),
+        *("link_checks", "team_invitations", "message_trust"),
     }
 )
-"""Tables without a row before: work that is done, what is of people of the team, and what names nobody."""
+"""Tables without a row before: work that is done, what is of people of the team, what names nobody, and trust
+of messages, which goes with them (`inboxes/trust/test_trust.py`)."""
 
 NAMED: Final = frozenset(
     """

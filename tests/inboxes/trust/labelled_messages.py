@@ -111,8 +111,16 @@ def team(seed: int) -> TeamKnowledge:
 def passed(domain: str, *, is_good: bool = True, policy: str = "none") -> MailVerdicts:
     """Return the verdicts on mail of a domain."""
     result = "pass" if is_good else "fail"
-    dmarc = DmarcVerdict(result, domain, policy, domain, is_good, False, None)
-    return MailVerdicts(SpfVerdict(result, "mailfrom", domain), [], dmarc, SpamVerdict(False), None)
+    dmarc = DmarcVerdict(
+        result=result,
+        domain=domain,
+        policy=policy,
+        policy_domain=domain,
+        spf_aligned=is_good,
+        dkim_aligned=False,
+    )
+    spf = SpfVerdict(result, "mailfrom", domain)
+    return MailVerdicts(spf=spf, dkim=[], dmarc=dmarc, spam=SpamVerdict(is_spam=False), automatic=None)
 
 
 def _mail(

@@ -174,7 +174,9 @@ async def test_trust_goes_with_the_message(mail: TrustedMail) -> None:
 async def test_after_an_erasure_nobody_has_written_to_the_person(mail: TrustedMail) -> None:
     pool, team = mail.team.world.pool, mail.team
     await mail.writes_to("iris@customer.example", "ada@quay.example")
+    await mail.arrives(letter(IRIS))
     assert await pool.fetchval(ADDRESSES, team.id) == 2
+    assert await pool.fetchval(ROWS, team.id) == 1
     erased = await team.http.post("/personal-data/iris@customer.example/erase")
     assert erased.status_code == 202, erased.text
     for _ in range(20):
@@ -182,3 +184,4 @@ async def test_after_an_erasure_nobody_has_written_to_the_person(mail: TrustedMa
         while await run_jobs(team.world):
             pass
     assert await pool.fetchval(ADDRESSES, team.id) == 1
+    assert await pool.fetchval(ROWS, team.id) == 0

@@ -46,7 +46,11 @@ class KnownSenders:
         rows = []
         for (message, signs), row in zip(signed, found, strict=True):
             facts = SenderFacts(
-                row["is_contact"], row["has_written"], row["answers_ours"], row["has_come"], row["name_of"]
+                is_contact=row["is_contact"],
+                has_written=row["has_written"],
+                answers_ours=row["answers_ours"],
+                has_come=row["has_come"],
+                name_of=row["name_of"],
             )
             rows.append(_row(message, signs, evaluation.judged(signs, facts, teams[message.team_id])))
         return [queries.adding(rows)]

@@ -31,7 +31,7 @@ class EmailTrust(Struct, kw_only=True):
     reasons: list[TrustReasonItem]
 
 
-class _StoredReason(Struct):
+class _StoredReason(Struct, kw_only=True):
     code: str
     detail: dict[str, Any] = {}
 
