@@ -87,6 +87,11 @@ KEEP_SENT = """
     UPDATE emails SET inbox_id = $2 WHERE team_id = $1 AND id = $3
 """
 
+INSERT_TRUST = """
+    INSERT INTO message_trust (team_id, email_id, inbox_id, level, reasons, sender_key, domain)
+    VALUES ($1, $2, $3, 'unknown', '[{"code": "spam", "detail": {"reason": "x"}}]', $2, 'customer.example')
+"""
+
 BECOME = """
     UPDATE inbox_messages SET id = $3, attachments = $4 WHERE team_id = $1 AND id = $2
 """
@@ -220,6 +225,7 @@ class Thread:
         email_id = outcome.ids[0]
         await team.db.run(KEEP_RECEIVED, self.inbox.id, email_id)
         await self._become(await self.message("inbound", at=at), email_id, raw.count(b"Content-Disposition"))
+        await team.db.run(INSERT_TRUST, email_id, self.inbox.id)
         return str(email_id)
 
     async def sent(self, *, at: float = 1, **fields: Any) -> str:

@@ -15,7 +15,7 @@ from uuid import UUID
 
 from pillarbox.inboxes.trust.confusables import SenderDomains, name_skeleton
 from pillarbox.inboxes.trust.message_facts import FREE_MAIL, MessageSigns
-from pillarbox.inboxes.trust.reasons import KINDS, STRONG, WEAK, Level, TrustReason
+from pillarbox.inboxes.trust.reasons import STRONG, WEAK, Level, TrustReason
 
 
 class SenderFacts(NamedTuple):
@@ -44,10 +44,6 @@ class TrustJudgement(NamedTuple):
 
     level: Level
     reasons: Sequence[TrustReason]
-
-    @property
-    def kinds(self) -> list[str]:
-        return [reason.code for reason in self.reasons if reason.code in KINDS]
 
 
 def judged(signs: MessageSigns, facts: SenderFacts, team: TeamKnowledge) -> TrustJudgement:

@@ -102,7 +102,6 @@ def _row(message: NewMessage, signs: MessageSigns, judged: TrustJudgement) -> di
         "inbox_id": message.inbox_id,
         "level": judged.level,
         "reasons": [{"code": reason.code, "detail": reason.detail} for reason in judged.reasons],
-        "kinds": judged.kinds,
         "sender_key": signs.sender_key,
         "name_key": signs.name_key,
         "domain": signs.domain,

@@ -74,13 +74,11 @@ KNOWLEDGE: Final = """
 """
 
 ADD: Final = """
-    INSERT INTO message_trust (team_id, email_id, inbox_id, level, reasons, kinds, sender_key, name_key,
-                               domain)
-    SELECT k.team_id, k.email_id, k.inbox_id, k.level, k.reasons, k.kinds, k.sender_key, k.name_key,
-           k.domain
+    INSERT INTO message_trust (team_id, email_id, inbox_id, level, reasons, sender_key, name_key, domain)
+    SELECT k.team_id, k.email_id, k.inbox_id, k.level, k.reasons, k.sender_key, k.name_key, k.domain
       FROM json_to_recordset($1::text::json)
-           AS k (team_id uuid, email_id uuid, inbox_id uuid, level text, reasons jsonb, kinds text[],
-                 sender_key uuid, name_key uuid, domain text)
+           AS k (team_id uuid, email_id uuid, inbox_id uuid, level text, reasons jsonb, sender_key uuid,
+                  name_key uuid, domain text)
 """
 
 WRITE_TO: Final = """

@@ -7,7 +7,6 @@ CREATE TABLE message_trust (
     inbox_id   uuid        NOT NULL,
     level      text        NOT NULL CHECK (level IN ('trusted', 'known', 'unknown', 'suspicious')),
     reasons    jsonb       NOT NULL,
-    kinds      text[]      NOT NULL,
     sender_key uuid        NOT NULL,
     name_key   uuid,
     domain     text        NOT NULL,
