@@ -5,7 +5,7 @@ from __future__ import annotations
 from pillarbox.inboxes.messages.routes import message_of
 from pillarbox.inboxes.trust import queries, wire
 from pillarbox.kernel.http.request import Reply, Request
-from pillarbox.kernel.http.routing import Access, route
+from pillarbox.kernel.http.routing import Access, InboxRight, route
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.wire.problems import NotFound
 
@@ -13,7 +13,11 @@ TRUST = "/inboxes/{inbox}/threads/{thread_id}/emails/{email_id}/trust"
 
 
 @route(
-    "GET", TRUST, needs=Access.FULL, summary="Retrieve what is known about the sender of an email of a thread"
+    "GET",
+    TRUST,
+    needs=Access.FULL,
+    inbox_rights=(InboxRight.READ,),
+    summary="Retrieve what is known about the sender of an email of a thread",
 )
 async def show(request: Request, db: TeamDb) -> Reply[wire.EmailTrust]:
     inbox_id, row = await message_of(request, db)
