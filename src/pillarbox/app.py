@@ -24,6 +24,7 @@ from pillarbox.inboxes import manifest as inboxes
 from pillarbox.kernel import manifest as kernel
 from pillarbox.kernel.manifests import SliceManifest, settings_in
 from pillarbox.logs import manifest as logs
+from pillarbox.mcp import manifest as mcp
 from pillarbox.metrics import manifest as metrics
 from pillarbox.oauth import manifest as oauth
 from pillarbox.people import manifest as people
@@ -74,6 +75,7 @@ MANIFESTS: tuple[SliceManifest, ...] = (
     smtp.MANIFEST,
     capture.MANIFEST,
     dashboard.MANIFEST,
+    mcp.MANIFEST,
     kernel.MANIFEST,
 )
 """In the order in which their routes, settings and commands are listed."""

@@ -221,9 +221,10 @@ def server_metadata(issuer: str, *, documents: bool) -> ServerMetadata:
     )
 
 
-def resource_metadata(issuer: str) -> ResourceMetadata:
+def resource_metadata(issuer: str, path: str = "") -> ResourceMetadata:
+    """Return the description of the API, or of what is below a path of it."""
     return ResourceMetadata(
-        resource=issuer,
+        resource=issuer + path,
         authorization_servers=(issuer,),
         bearer_methods_supported=("header",),
         scopes_supported=SUPPORTED,

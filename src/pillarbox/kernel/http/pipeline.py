@@ -322,7 +322,7 @@ class Api:
         sends is forgotten at once.
         """
         try:
-            request.caller = caller = await self._caller(request)
+            request.caller = caller = await self.caller_of(request, self._authentication)
             time_limit.belongs_to(caller.team_id, is_read=request.method in READS)
             self._turns.note(caller.team_id)
             if route.logged and self._request_log.keeps(caller):
@@ -347,17 +347,25 @@ class Api:
         else:
             refuse_outside_inbox(caller, route, values)
 
-    async def _caller(self, request: Request) -> Caller:
+    async def caller_of(self, request: Request, authenticator: Authenticator) -> Caller:
+        """Return who sent the request; raise the refusal. Failures count against the client's address. For
+        public routes that authenticate by themselves too."""
         if self._maintenance is not None:
             self._maintenance.check()
         try:
-            return await self._authentication.caller(request.raw_header(b"authorization"))
+            return await authenticator.caller(request.raw_header(b"authorization"))
         except FAILURES:
             key = key_for(client_of(request.client))
             taken = self._windows.take(key, FAILED_LOGINS, FAILED_LOGINS_WINDOW)
             if not taken.allowed:
                 raise too_many(taken) from None
             raise
+
+    async def count_request(self, request: Request, caller: Caller) -> None:
+        """Count the request of a public route against the rate of the caller's team; raise 429 beyond it."""
+        request.rate = await self._rate(caller)
+        if request.rate is not None and not request.rate.allowed:
+            raise too_many(request.rate)
 
     async def _rate(self, caller: Caller) -> WindowState | None:
         limit = self._settings.rate_limit if caller.rate_limit is None else caller.rate_limit
