@@ -15,6 +15,7 @@ import pytest
 
 from kit.brought import CAPTURE_ROUTES, ROUTES, WEBHOOKS
 from kit.builders import a_form, a_segment, a_wanted_broadcast, body_of, label, made_for
+from kit.mcp_client import message, posted
 from kit.oauth_flow import allowed, parameters, refresh, register, registration
 from kit.openapi_document import OpenApiDocument
 from kit.page_answers import is_page_of_people, page_answers
@@ -86,6 +87,8 @@ async def answers(pillarbox: World, team: Team, entry: Route) -> list[httpx.Resp
     """What the route says to requests that are right."""
     if entry.path.startswith("/capture"):
         return await captured(pillarbox, team, entry)
+    if entry.path == "/mcp":
+        return [await posted(team, message("tools/list"))]
     if is_page_of_people(entry):
         return await page_answers(team, entry)
     if entry.needs is Access.PUBLIC:

@@ -6,7 +6,7 @@ from pillarbox.application import SLICES
 
 ROUTES = [route for one in SLICES for route in (*one.routes, *one.pages)]
 CAPTURE_ROUTES = [route for one in SLICES for route in (*one.closed_pages, *one.closed_routes)]
-"""Only with the route `capture`."""
+"""Served only where a setting says so."""
 
 WEBHOOKS = {kind: shape for one in SLICES for kind, shape in one.webhook_shapes.items()}
 

@@ -1,7 +1,9 @@
-"""A call of a tool: the request of the API that it means, answered by the whole pipeline in the same process.
+"""A call of a tool: the request of the API that it means, answered by the whole pipeline in the same
+process.
 
-Authentication, rights, rate, quotas, idempotency, limits and the log of requests are those of the pipeline: the request goes in
-with the caller's own credential, and comes out as an answer with a status.
+Authentication, rights, rate, quotas, idempotency, limits and the log of requests are those of the
+pipeline: the request goes in with the caller's own credential, and comes out as an answer with a
+status.
 """
 
 from __future__ import annotations

@@ -42,7 +42,9 @@ class ForeignOrigin(Problem):
     status, name = 403, "validation_error"
 
     def __init__(self) -> None:
-        super().__init__("Pages of other sites may not call this endpoint: the `Origin` is not this server's.")
+        super().__init__(
+            "Pages of other sites may not call this endpoint: the `Origin` is not this server's."
+        )
 
 
 class UnknownBearer(Problem):

@@ -1,4 +1,5 @@
-"""Which messages are valid in each version of the protocol. Importing this loads the types of MCP: 200 ms of CPU, 24 MB."""
+"""Which messages are valid in each version of the protocol. Importing this loads the types of MCP: 200 ms
+of CPU, 24 MB."""
 
 from __future__ import annotations
 
@@ -34,4 +35,6 @@ def check_request(method: str, version: str, params: dict[str, Any] | None) -> N
 def _faults(wrong: ValidationError) -> str:
     """Return where the parameters are wrong, without the values, which may be secret or long."""
     faults = wrong.errors(include_url=False, include_context=False, include_input=False)[:MOST_FAULTS]
-    return "; ".join(f"{'.'.join(str(part)[:60] for part in fault['loc'])}: {fault['msg'][:200]}" for fault in faults)
+    return "; ".join(
+        f"{'.'.join(str(part)[:60] for part in fault['loc'])}: {fault['msg'][:200]}" for fault in faults
+    )

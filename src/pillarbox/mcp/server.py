@@ -1,8 +1,8 @@
 """The MCP server: one message in, one message out, nothing kept in between (mcp.md 2).
 
-Origin → credential → JSON → message → version → method. What is refused before there is a message is an HTTP status with the
-challenge of RFC 9728; what is wrong with a message is an error of JSON-RPC; what the API refuses is the result of the tool,
-marked as an error, so that the model reads what to change.
+Origin → credential → JSON → message → version → method. What is refused before there is a message is an
+HTTP status with the challenge of RFC 9728; what is wrong with a message is an error of JSON-RPC; what
+the API refuses is the result of the tool, marked as an error, so that the model reads what to change.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class McpServer:
         try:
             if is_stateless:
                 self._check_envelope(request, message, version or "")
-            # A client of the handshake that names no version speaks that of 2025-03-26; shapes are the same since.
+            # Shapes of the versions with a handshake are the same; a client may name none.
             shape = version or self._messages.LATEST_HANDSHAKE
             self._messages.check_request(message.method, shape, message.params)
             result = await self._result(request, caller, message, is_stateless=is_stateless)
@@ -156,7 +156,9 @@ class McpServer:
         if version not in self._messages.STATELESS:
             supported = [*self._messages.STATELESS]
             raise RpcFailure(
-                UNSUPPORTED_VERSION, "Unsupported protocol version", {"supported": supported, "requested": version}
+                UNSUPPORTED_VERSION,
+                "Unsupported protocol version",
+                {"supported": supported, "requested": version},
             )
 
     # Methods ----------------------------------------------------------------------------------------
@@ -217,7 +219,8 @@ def _loaded(table: RouteTable) -> tuple[dict[str, BoundTool], ModuleType]:
 
 
 def stateless(seconds: int | None = None) -> dict[str, Any]:
-    """Return what results have in the version of 2026-07-28 besides: for how long they may be kept, where they may."""
+    """Return what results have in the version of 2026-07-28 besides: for how long they may be kept, where
+    they may."""
     made: dict[str, Any] = {"resultType": "complete", "_meta": STAMP}
     return made if seconds is None else {**made, "ttlMs": seconds * 1000, "cacheScope": "private"}
 

@@ -1,4 +1,5 @@
-"""A tool: one route of the API as a model sees it, with some of its arguments and some fields of its answer."""
+"""A tool: one route of the API as a model sees it, with some of its arguments and some fields of its
+answer."""
 
 from __future__ import annotations
 
@@ -30,9 +31,10 @@ class Effect(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tool:
-    """A tool of the table. `query` and `fields` are the parameters and body fields of the route that a model may give;
-    `shown` are the fields of the answer, or of each item of a list, and () means all; `cut` says after how many
-    characters a text ends. `fixed` are fields of the body that the tool itself gives."""
+    """A tool of the table. `query` and `fields` are the parameters and body fields of the route that a
+    model may give; `shown` are the fields of the answer, or of each item of a list, and () means all;
+    `cut` says after how many characters a text ends. `fixed` are fields of the body that the tool
+    itself gives."""
 
     name: str
     title: str

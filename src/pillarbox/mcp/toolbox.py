@@ -1,7 +1,7 @@
 """The tools with their routes and schemas, made when the first client asks.
 
-Schemas are those of the OpenAPI document, of the same types: input from parameters and body of the route, output from what it
-answers, both with the fields of the tool alone.
+Schemas are those of the OpenAPI document, of the same types: input from parameters and body of the
+route, output from what it answers, both with the fields of the tool alone.
 """
 
 from __future__ import annotations

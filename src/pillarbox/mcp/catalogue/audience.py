@@ -76,7 +76,8 @@ TOOLS: Final = (
     Tool(
         name="remove_suppression",
         title="Remove a suppression",
-        description="Let an address get mail again. Only where its owner wants that: mail to dead addresses harms delivery.",
+        description="Let an address get mail again. Only where its owner wants that: mail to dead "
+        "addresses harms delivery.",
         route="DELETE /suppressions/{suppression}",
         effect=Effect.DESTROYS,
     ),

@@ -19,21 +19,46 @@ TOOLS: Final = (
     Tool(
         name="send_email",
         title="Send an email",
-        description="Send an email to up to 50 recipients from an address at a verified domain of the team. Give `text` or "
-        "`html`, or a `template` with its id and variables.",
+        description="Send an email to up to 50 recipients from an address at a verified domain of the "
+        "team. Give `text` or `html`, or a `template` with its id and variables.",
         route="POST /emails",
         effect=Effect.SENDS,
         fields=(
-            *("from", "to", "subject", "text", "html", "cc", "bcc", "reply_to", "scheduled_at", "tags", "topic_id"),
+            *(
+                "from",
+                "to",
+                "subject",
+                "text",
+                "html",
+                "cc",
+                "bcc",
+                "reply_to",
+                "scheduled_at",
+                "tags",
+                "topic_id",
+            ),
             "template",
         ),
     ),
     Tool(
         name="list_emails",
         title="List sent emails",
-        description="List emails that were sent, newest first, by recipient, sender, words of the subject, state, time or tag.",
+        description="List emails that were sent, newest first, by recipient, sender, words of the "
+        "subject, state, time or tag.",
         route="GET /emails",
-        query=("to", "from", "subject", "state", "domain", "since", "until", "tag", "source", "message_id", *PAGING),
+        query=(
+            "to",
+            "from",
+            "subject",
+            "state",
+            "domain",
+            "since",
+            "until",
+            "tag",
+            "source",
+            "message_id",
+            *PAGING,
+        ),
         shown=LISTED,
     ),
     Tool(
@@ -47,8 +72,9 @@ TOOLS: Final = (
     Tool(
         name="explain_email",
         title="Explain what became of an email",
-        description="List all that happened to an email, per recipient: attempts, the words of the other server, bounces, when "
-        "it is tried next. Use it to answer why a mail was not delivered.",
+        description="List all that happened to an email, per recipient: attempts, the words of the other "
+        "server, bounces, when it is tried next. Use it to answer why a mail was not "
+        "delivered.",
         route="GET /emails/{email_id}/events",
     ),
     Tool(
@@ -93,7 +119,17 @@ TOOLS: Final = (
         description="Show a broadcast with its subject, text and state.",
         route="GET /broadcasts/{broadcast_id}",
         shown=(
-            *("id", "name", "segment_id", "from", "subject", "reply_to", "preview_text", "status", "created_at"),
+            *(
+                "id",
+                "name",
+                "segment_id",
+                "from",
+                "subject",
+                "reply_to",
+                "preview_text",
+                "status",
+                "created_at",
+            ),
             *("scheduled_at", "sent_at", "text", "topic_id"),
         ),
         cut={"text": LONGEST_BODY},
@@ -110,7 +146,17 @@ TOOLS: Final = (
         description="Write the draft of a broadcast to a segment. Nothing is sent.",
         route="POST /broadcasts",
         effect=Effect.ADDS,
-        fields=("segment_id", "from", "subject", "html", "text", "name", "reply_to", "preview_text", "topic_id"),
+        fields=(
+            "segment_id",
+            "from",
+            "subject",
+            "html",
+            "text",
+            "name",
+            "reply_to",
+            "preview_text",
+            "topic_id",
+        ),
         fixed={"send": False},
     ),
     Tool(

@@ -20,7 +20,8 @@ TOOLS: Final = (
     Tool(
         name="get_domain",
         title="Show a domain",
-        description="Show a domain with each DNS record that it needs, and which of them are missing or wrong.",
+        description="Show a domain with each DNS record that it needs, and which of them are missing or "
+        "wrong.",
         route="GET /domains/{domain_id}",
     ),
     Tool(
@@ -42,7 +43,18 @@ TOOLS: Final = (
         title="Show a template",
         description="Show a template with its variables, subject and text.",
         route="GET /templates/{template}",
-        shown=("id", "name", "alias", "from", "subject", "reply_to", "text", "variables", "status", "published_at"),
+        shown=(
+            "id",
+            "name",
+            "alias",
+            "from",
+            "subject",
+            "reply_to",
+            "text",
+            "variables",
+            "status",
+            "published_at",
+        ),
         cut={"text": LONGEST_BODY},
     ),
     Tool(
@@ -62,10 +74,19 @@ TOOLS: Final = (
     Tool(
         name="get_metrics",
         title="Show metrics",
-        description="Count what was sent, delivered, bounced, opened and clicked in a range of days, as rows. `metrics` and "
-        "`dimensions` are names with commas.",
+        description="Count what was sent, delivered, bounced, opened and clicked in a range of days, as "
+        "rows. `metrics` and `dimensions` are names with commas.",
         route="GET /emails/metrics",
-        query=("start_date", "end_date", "timezone", "granularity", "metrics", "dimensions", "domain_id", "email_id"),
+        query=(
+            "start_date",
+            "end_date",
+            "timezone",
+            "granularity",
+            "metrics",
+            "dimensions",
+            "domain_id",
+            "email_id",
+        ),
     ),
     Tool(
         name="get_usage",

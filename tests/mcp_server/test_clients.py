@@ -1,0 +1,69 @@
+"""The official Python client lists and calls the tools, in both versions of the protocol."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kit.builders import body_of, made_for
+from kit.inbox_rows import Inbox
+from kit.mcp_client import HANDSHAKE, STATELESS, mcp_client
+from kit.seed_data import POSTED, seed_team
+from kit.world import Team, World
+from pillarbox.kernel.http.routing import RouteTable
+from pillarbox.mcp.toolbox import BoundTool, bound_tools
+
+VERSIONS = {STATELESS: "2026-07-28", HANDSHAKE: "2025-11-25"}
+BESIDE = {"create_broadcast", "send_broadcast", "verify_domain"}
+"""Need what a seeded team has not; tests of their own are below or in the tests of the route."""
+
+
+@pytest.mark.parametrize("mode", VERSIONS)
+async def test_a_client_finds_out_and_acts(inbox: Inbox, mode: str) -> None:
+    thread = await inbox.thread("Refund for order 88")
+    await thread.received(
+        b"From: iris@customer.example\r\nSubject: Refund for order 88\r\n\r\nWhere is it?\r\n"
+    )
+    async with mcp_client(inbox.team, mode) as client:
+        assert client.protocol_version == VERSIONS[mode]
+        assert client.server_info is not None
+        assert client.server_info.name == "pillarbox"
+        tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+        assert len(tools) > 40
+        assert tools["list_threads"].annotations is not None
+        assert tools["list_threads"].annotations.read_only_hint is True
+        listed = await client.call_tool("list_inboxes", {})
+        [mine] = content(listed)["data"]
+        threads = content(await client.call_tool("list_threads", {"inbox": mine["id"]}))
+        assert [one["subject"] for one in threads["data"]] == ["Refund for order 88"]
+        ids = {"inbox": mine["id"], "thread_id": threads["data"][0]["id"]}
+        [email] = content(await client.call_tool("read_thread", ids))["data"]
+        assert email["extracted_text"] == "Where is it?"
+        assert not email.keys() & {"html", "text"}
+        wrong = await client.call_tool("list_threads", {"inbox": "nobody@harbor.example"})
+        assert wrong.is_error
+
+
+def content(result: Any) -> dict[str, Any]:
+    assert not result.is_error, result.content
+    return dict(result.structured_content)
+
+
+async def test_every_tool_answers_as_its_schema_says(pillarbox: World) -> None:
+    """The client compares what it gets with the schema of the tool, and raises where they differ."""
+    team = await seed_team(pillarbox)
+    tools = bound_tools(RouteTable(pillarbox.app.kit.routes))
+    async with mcp_client(team, STATELESS) as client:
+        await client.list_tools()
+        for name, bound in tools.items():
+            if name not in BESIDE:
+                result = await client.call_tool(name, await arguments_of(team, bound))
+                assert not result.is_error, f"{name}: {result.content}"
+
+
+async def arguments_of(team: Team, bound: BoundTool) -> dict[str, Any]:
+    made = await made_for(team, bound.route)
+    body = body_of(bound.route.method, bound.route.path, made) or POSTED.get(bound.route.path, {})
+    ids = {name: made[name] for name in bound.route.parameters}
+    return {**ids, **{name: value for name, value in body.items() if name in bound.tool.fields}}
