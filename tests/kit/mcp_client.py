@@ -18,6 +18,9 @@ from mcp.client.streamable_http import streamable_http_client
 from kit.world import Team
 
 STATELESS: Final = "2026-07-28"
+AUTO: Final = "auto"
+"""The mode in which the client asks `server/discover` first."""
+
 HANDSHAKE: Final = "legacy"
 """The mode in which the client begins with `initialize`; the version is 2025-11-25."""
 

@@ -26,6 +26,7 @@ ELSEWHERE = {
     "POST /emails": "read by `emails.requests.parse`, which test_send_bodies compares with the struct",
     "POST /emails/batch": "its items are read as bodies of POST /emails are",
     "POST /contacts/imports": "a form is read part by part: `imports.wire.options_of` parses NewImport",
+    "POST /mcp": "read by `mcp.server.message_of`: what is wrong with a message is an error of JSON-RPC",
 }
 """Routes whose handlers do not parse their body, and what does."""
 

@@ -19,7 +19,7 @@ from pillarbox.kernel.http.request import Request
 from pillarbox.kernel.http.routing import RouteTable
 from pillarbox.kernel.wire.paging import DEFAULT
 from pillarbox.kernel.wire.problems import MethodNotAllowed, Problem
-from pillarbox.mcp.toolbox import IDEMPOTENCY_KEY, LIMIT, BoundTool, Place
+from pillarbox.mcp.tool_schemas import IDEMPOTENCY_KEY, LIMIT, BoundTool, Place
 
 LARGEST_ANSWER: Final = 512 * 1024
 KEPT: Final = frozenset({b"authorization", b"host", b"user-agent", b"x-forwarded-for"})

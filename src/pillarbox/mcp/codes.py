@@ -32,7 +32,7 @@ class RpcFailure(Exception):  # noqa: N818 (an answer, as a Problem is)
 class NotAMessage(Problem):
     """A body that is no single message of JSON-RPC."""
 
-    status, name = 422, "validation_error"
+    status, name = 400, "validation_error"
 
     def __init__(self) -> None:
         super().__init__("The body must be one JSON-RPC request or notification.")

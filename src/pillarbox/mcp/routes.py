@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
+import msgspec
+
 from pillarbox.kernel.http.request import Failures, Reply, Request
 from pillarbox.kernel.http.routing import Access, route
 from pillarbox.kernel.wire.problems import Problem
 from pillarbox.mcp import wire
-from pillarbox.mcp.codes import INVALID_REQUEST, PARSE_ERROR, REFUSED
+from pillarbox.mcp.codes import INVALID_REQUEST, PARSE_ERROR, REFUSED, NotAMessage
 from pillarbox.mcp.server import PATH, McpServer
 from pillarbox.oauth.authorization import Authorization
 from pillarbox.oauth.wire import ResourceMetadata, resource_metadata
@@ -20,9 +22,11 @@ PUBLISHED: Final = {"cache-control": "public, max-age=300"}
 
 def _failure(problem: Problem) -> Reply:
     """Return a problem as JSON-RPC shows it."""
-    code = PARSE_ERROR if problem.status == 400 else INVALID_REQUEST if problem.status == 422 else REFUSED
+    code = REFUSED
+    if problem.status == 400:
+        code = INVALID_REQUEST if isinstance(problem, NotAMessage) else PARSE_ERROR
     shown = wire.McpFailure(id=None, error=wire.McpError(code=code, message=problem.message))
-    return Reply(shown, problem.status, problem.headers, JSON)
+    return Reply(msgspec.json.encode(shown), problem.status, problem.headers, JSON)
 
 
 FAILURES: Final = Failures("Mcp", wire.McpFailure, _failure)

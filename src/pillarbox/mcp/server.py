@@ -33,7 +33,6 @@ from pillarbox.kernel.wire.json_body import decode
 from pillarbox.kernel.wire.problems import UnsupportedBody
 from pillarbox.mcp import wire
 from pillarbox.mcp.calls import CapturedCycle, WrongArguments, called
-from pillarbox.mcp.catalogue import INSTRUCTIONS
 from pillarbox.mcp.codes import (
     HEADER_MISMATCH,
     INVALID_PARAMS,
@@ -45,7 +44,8 @@ from pillarbox.mcp.codes import (
     RpcFailure,
     UnknownBearer,
 )
-from pillarbox.mcp.toolbox import BoundTool, bound_tools, shown_answer
+from pillarbox.mcp.tool_schemas import BoundTool, bound_tools, shown_answer
+from pillarbox.mcp.tools import INSTRUCTIONS
 
 PATH: Final = "/mcp"
 JSON: Final = "application/json"
@@ -65,7 +65,7 @@ STAMP: Final = {f"{PREFIX}serverInfo": SERVER}
 TOO_LARGE: Final = "The answer is too large. Ask for less: a smaller `limit`, or a narrower filter."
 
 
-class Message(NamedTuple):
+class ClientMessage(NamedTuple):
     """A message of a client; `id` is None for a notification."""
 
     method: str
@@ -137,7 +137,7 @@ class McpServer:
             if self._messages is None:
                 self._tools, self._messages = await in_thread(_loaded, table)
 
-    def _check_envelope(self, request: Request, message: Message, version: str) -> None:
+    def _check_envelope(self, request: Request, message: ClientMessage, version: str) -> None:
         """Raise where the headers do not say what the message says, or the version is not served."""
         counted = Counter(name for name, _ in request.scope["headers"] if name in ROUTING)
         if repeated := [name for name, count in counted.items() if count > 1]:
@@ -163,7 +163,9 @@ class McpServer:
 
     # Methods ----------------------------------------------------------------------------------------
 
-    async def _result(self, request: Request, caller: Caller, message: Message, *, is_stateless: bool) -> Raw:
+    async def _result(
+        self, request: Request, caller: Caller, message: ClientMessage, *, is_stateless: bool
+    ) -> Raw:
         params = message.params or {}
         if message.method == TOOLS_CALL:
             return await self._call(request, caller, params, is_stateless=is_stateless)
@@ -241,7 +243,7 @@ def refusal_of(cycle: CapturedCycle) -> str:
     return text if seconds is None else f"{text} Try again after {seconds.decode('latin-1')} seconds."
 
 
-def message_of(body: Any) -> Message:
+def message_of(body: Any) -> ClientMessage:
     """Return the message of a body; raise NotAMessage for batches, answers and anything else."""
     if not isinstance(body, dict) or body.get("jsonrpc") != "2.0" or not isinstance(body.get("method"), str):
         raise NotAMessage
@@ -249,12 +251,12 @@ def message_of(body: Any) -> Message:
     if params is not None and not isinstance(params, dict):
         raise NotAMessage
     if "id" not in body:
-        return Message(body["method"], None, params)
+        return ClientMessage(body["method"], None, params)
     given = body["id"]
     is_text = isinstance(given, str) and len(given) <= LONGEST_ID
     if not is_text and (not isinstance(given, int) or isinstance(given, bool)):
         raise NotAMessage
-    return Message(body["method"], given, params)
+    return ClientMessage(body["method"], given, params)
 
 
 def refuse_media(request: Request) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 
 class Effect(Enum):
-    """What a call of a tool does, from which the marks for clients follow."""
+    """The effect of a call, from which the marks for clients follow."""
 
     READS = "nothing changes"
     ADDS = "something new is made"
@@ -39,7 +39,8 @@ class Tool:
     name: str
     title: str
     description: str
-    route: str
+    method: str
+    path: str
     effect: Effect = Effect.READS
     query: tuple[str, ...] = ()
     fields: tuple[str, ...] = ()

@@ -152,10 +152,10 @@ class NoAccessTokens:
 
 class Challenges:
     """The `WWW-Authenticate` values for clients without a credential or with a wrong one: they tell where to
-    get one (RFC 6750 3, RFC 9728 5.1)."""
+    get one (RFC 6750 3, RFC 9728 5.1). `resource` is the path of what is protected, where that is not the
+    whole API."""
 
     def __init__(self, issuer: str = "", resource: str = "") -> None:
-        """`resource` is the path of what is protected, where that is not the whole API (RFC 9728, 3.1)."""
         metadata = f', resource_metadata="{issuer}{PROTECTED_RESOURCE}{resource}"' if issuer else ""
         self.missing = REALM + metadata
         self.invalid = f'{REALM}, error="invalid_token"{metadata}'

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from pillarbox.mcp.catalogue import audience, inbox, sending, team
 from pillarbox.mcp.tool import Tool
+from pillarbox.mcp.tools import audience, inbox, sending, team
 
 TOOLS: Final[tuple[Tool, ...]] = (*inbox.TOOLS, *sending.TOOLS, *audience.TOOLS, *team.TOOLS)
 
@@ -40,4 +40,4 @@ ARGUMENTS: Final = {
     "since": "ISO 8601; accepted at this time or later.",
     "until": "ISO 8601; accepted before this time.",
 }
-"""What arguments mean, by their name."""
+"""Descriptions of arguments, by name."""

@@ -12,9 +12,9 @@ import pytest
 
 from kit.brought import CAPTURE_ROUTES, ROUTES
 from pillarbox.kernel.http.routing import RouteTable
-from pillarbox.mcp.catalogue import TOOLS
 from pillarbox.mcp.tool import Effect, Tool
-from pillarbox.mcp.toolbox import bound_tools, shown_answer
+from pillarbox.mcp.tool_schemas import bound_tools, shown_answer
+from pillarbox.mcp.tools import TOOLS
 
 BOUND = bound_tools(RouteTable([*ROUTES, *CAPTURE_ROUTES]))
 MOST_BYTES = 100_000
@@ -63,7 +63,9 @@ def test_the_list_of_tools_fits_a_context() -> None:
 
 
 def test_an_answer_is_cut_to_what_the_tool_shows() -> None:
-    tool = Tool(name="a", title="A", description="", route="GET /a", shown=("id", "text"), cut={"text": 5})
+    tool = Tool(
+        name="a", title="A", description="", method="GET", path="/a", shown=("id", "text"), cut={"text": 5}
+    )
     listed = {"object": "list", "data": [{"id": 1, "text": "123456", "html": "<b>"}]}
     assert shown_answer(tool, listed) == {"object": "list", "data": [{"id": 1, "text": "1234…"}]}
     assert shown_answer(tool, {"id": 1, "text": "12345", "html": ""}) == {"id": 1, "text": "12345"}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from pillarbox.mcp.catalogue.inbox import PAGING
 from pillarbox.mcp.tool import Effect, Tool
+from pillarbox.mcp.tools.inbox import PAGING
 
 LONGEST_BODY: Final = 8000
 
@@ -14,7 +14,8 @@ TOOLS: Final = (
         name="list_domains",
         title="List domains",
         description="List the domains of the team and whether each is verified.",
-        route="GET /domains",
+        method="GET",
+        path="/domains",
         query=PAGING,
     ),
     Tool(
@@ -22,27 +23,31 @@ TOOLS: Final = (
         title="Show a domain",
         description="Show a domain with each DNS record that it needs, and which of them are missing or "
         "wrong.",
-        route="GET /domains/{domain_id}",
+        method="GET",
+        path="/domains/{domain_id}",
     ),
     Tool(
         name="verify_domain",
         title="Verify a domain",
         description="Look at the DNS records of a domain again; get_domain shows the outcome.",
-        route="POST /domains/{domain_id}/verify",
+        method="POST",
+        path="/domains/{domain_id}/verify",
         effect=Effect.CHANGES,
     ),
     Tool(
         name="list_templates",
         title="List templates",
         description="List the templates of mail.",
-        route="GET /templates",
+        method="GET",
+        path="/templates",
         query=PAGING,
     ),
     Tool(
         name="get_template",
         title="Show a template",
         description="Show a template with its variables, subject and text.",
-        route="GET /templates/{template}",
+        method="GET",
+        path="/templates/{template}",
         shown=(
             "id",
             "name",
@@ -61,14 +66,16 @@ TOOLS: Final = (
         name="list_webhooks",
         title="List webhooks",
         description="List the webhooks: addresses that are told of events.",
-        route="GET /webhooks",
+        method="GET",
+        path="/webhooks",
         query=PAGING,
     ),
     Tool(
         name="list_webhook_events",
         title="List events of a webhook",
         description="List the events that a webhook was to be told of, and whether it took them.",
-        route="GET /webhooks/{webhook_id}/events",
+        method="GET",
+        path="/webhooks/{webhook_id}/events",
         query=PAGING,
     ),
     Tool(
@@ -76,7 +83,8 @@ TOOLS: Final = (
         title="Show metrics",
         description="Count what was sent, delivered, bounced, opened and clicked in a range of days, as "
         "rows. `metrics` and `dimensions` are names with commas.",
-        route="GET /emails/metrics",
+        method="GET",
+        path="/emails/metrics",
         query=(
             "start_date",
             "end_date",
@@ -92,13 +100,15 @@ TOOLS: Final = (
         name="get_usage",
         title="Show use and quotas",
         description="Show how much the team has used of its quotas, and its rate limit.",
-        route="GET /usage",
+        method="GET",
+        path="/usage",
     ),
     Tool(
         name="list_logs",
         title="List requests",
         description="List the latest requests of the API and what was answered.",
-        route="GET /logs",
+        method="GET",
+        path="/logs",
         query=PAGING,
     ),
 )

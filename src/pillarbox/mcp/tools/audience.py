@@ -4,28 +4,31 @@ from __future__ import annotations
 
 from typing import Final
 
-from pillarbox.mcp.catalogue.inbox import PAGING
 from pillarbox.mcp.tool import Effect, Tool
+from pillarbox.mcp.tools.inbox import PAGING
 
 TOOLS: Final = (
     Tool(
         name="list_contacts",
         title="List contacts",
         description="List or search contacts, all or those of a segment.",
-        route="GET /contacts",
+        method="GET",
+        path="/contacts",
         query=("search", "segment_id", *PAGING),
     ),
     Tool(
         name="get_contact",
         title="Show a contact",
         description="Show a contact by id or address, with its properties.",
-        route="GET /contacts/{contact}",
+        method="GET",
+        path="/contacts/{contact}",
     ),
     Tool(
         name="create_contact",
         title="Add a contact",
         description="Add a contact by its address.",
-        route="POST /contacts",
+        method="POST",
+        path="/contacts",
         effect=Effect.ADDS,
         fields=("email", "first_name", "last_name", "unsubscribed", "properties"),
     ),
@@ -33,7 +36,8 @@ TOOLS: Final = (
         name="update_contact",
         title="Change a contact",
         description="Change the name, properties or subscription of a contact.",
-        route="PATCH /contacts/{contact}",
+        method="PATCH",
+        path="/contacts/{contact}",
         effect=Effect.CHANGES,
         fields=("first_name", "last_name", "unsubscribed", "properties"),
     ),
@@ -41,7 +45,8 @@ TOOLS: Final = (
         name="list_segments",
         title="List segments",
         description="List the segments: named sets of contacts.",
-        route="GET /segments",
+        method="GET",
+        path="/segments",
         query=PAGING,
         shown=("id", "name", "created_at"),
     ),
@@ -49,27 +54,31 @@ TOOLS: Final = (
         name="list_topics",
         title="List topics",
         description="List the topics to which contacts can subscribe.",
-        route="GET /topics",
+        method="GET",
+        path="/topics",
         query=PAGING,
     ),
     Tool(
         name="list_suppressions",
         title="List suppressions",
         description="List addresses that get no mail, because mail bounced, somebody complained, or by hand.",
-        route="GET /suppressions",
+        method="GET",
+        path="/suppressions",
         query=("origin", *PAGING),
     ),
     Tool(
         name="get_suppression",
         title="Show a suppression",
         description="Show whether an address gets no mail, and why.",
-        route="GET /suppressions/{suppression}",
+        method="GET",
+        path="/suppressions/{suppression}",
     ),
     Tool(
         name="add_suppression",
         title="Suppress an address",
         description="Send no more mail to an address.",
-        route="POST /suppressions",
+        method="POST",
+        path="/suppressions",
         effect=Effect.CHANGES,
         fields=("email",),
     ),
@@ -78,7 +87,8 @@ TOOLS: Final = (
         title="Remove a suppression",
         description="Let an address get mail again. Only where its owner wants that: mail to dead "
         "addresses harms delivery.",
-        route="DELETE /suppressions/{suppression}",
+        method="DELETE",
+        path="/suppressions/{suppression}",
         effect=Effect.DESTROYS,
     ),
 )

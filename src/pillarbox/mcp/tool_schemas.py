@@ -16,13 +16,12 @@ from pillarbox.kernel.http.routing import Route, RouteTable
 from pillarbox.kernel.http.schemas import REFERENCE, RequiredParameter, Schema, Schemas
 from pillarbox.kernel.security.authentication import Caller
 from pillarbox.kernel.wire.paging import DEFAULT
-from pillarbox.mcp.catalogue import ARGUMENTS, TOOLS
 from pillarbox.mcp.tool import Tool
+from pillarbox.mcp.tools import ARGUMENTS, TOOLS
 
 IDEMPOTENCY_KEY: Final = "idempotency_key"
 LIMIT: Final = "limit"
 DEFINITIONS: Final = "#/$defs/"
-ENVELOPE: Final = ("object", "has_more", "data")
 
 
 class Place(Enum):
@@ -66,8 +65,12 @@ class BoundTool:
 
 def bound_tools(table: RouteTable, tools: Iterable[Tool] = TOOLS) -> dict[str, BoundTool]:
     """Return the tools by name, without those whose route is not served here."""
-    routes = {entry.scope: entry for entry in table.routes}
-    return {tool.name: _bound(tool, routes[tool.route]) for tool in tools if tool.route in routes}
+    routes = {(entry.method, entry.path): entry for entry in table.routes}
+    return {
+        tool.name: _bound(tool, routes[tool.method, tool.path])
+        for tool in tools
+        if (tool.method, tool.path) in routes
+    }
 
 
 def _bound(tool: Tool, route: Route) -> BoundTool:
@@ -137,14 +140,15 @@ def output_schema(tool: Tool, route: Route) -> Schema:
 
 
 def _is_list(answer: Schema) -> bool:
-    return answer.get("properties", {}).get("data", {}).get("type") == "array"
+    is_array: bool = answer.get("properties", {}).get("data", {}).get("type") == "array"
+    return is_array
 
 
 def _chosen(schema: Schema, tool: Tool) -> Schema:
     """Return the schema of an object with the fields that the tool shows."""
     properties = {name: shown for name, shown in schema["properties"].items() if name in tool.shown}
     if missing := set(tool.shown) - properties.keys():
-        raise ValueError(f"{tool.name} shows {missing.pop()}, which {tool.route} does not answer")
+        raise ValueError(f"{tool.name} shows {missing.pop()}, which {tool.path} does not answer")
     return {
         **schema,
         "properties": properties,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from pillarbox.mcp.catalogue.inbox import PAGING
 from pillarbox.mcp.tool import Effect, Tool
+from pillarbox.mcp.tools.inbox import PAGING
 
 LONGEST_BODY: Final = 8000
 
@@ -21,7 +21,8 @@ TOOLS: Final = (
         title="Send an email",
         description="Send an email to up to 50 recipients from an address at a verified domain of the "
         "team. Give `text` or `html`, or a `template` with its id and variables.",
-        route="POST /emails",
+        method="POST",
+        path="/emails",
         effect=Effect.SENDS,
         fields=(
             *(
@@ -45,7 +46,8 @@ TOOLS: Final = (
         title="List sent emails",
         description="List emails that were sent, newest first, by recipient, sender, words of the "
         "subject, state, time or tag.",
-        route="GET /emails",
+        method="GET",
+        path="/emails",
         query=(
             "to",
             "from",
@@ -65,7 +67,8 @@ TOOLS: Final = (
         name="get_email",
         title="Show a sent email",
         description="Show an email that was sent: recipients, subject, text, and its last event.",
-        route="GET /emails/{email_id}",
+        method="GET",
+        path="/emails/{email_id}",
         shown=EMAIL,
         cut={"text": LONGEST_BODY},
     ),
@@ -75,19 +78,22 @@ TOOLS: Final = (
         description="List all that happened to an email, per recipient: attempts, the words of the other "
         "server, bounces, when it is tried next. Use it to answer why a mail was not "
         "delivered.",
-        route="GET /emails/{email_id}/events",
+        method="GET",
+        path="/emails/{email_id}/events",
     ),
     Tool(
         name="review_email",
         title="Review an email",
         description="Show what could be better about an email that was sent, such as a missing text part.",
-        route="GET /emails/{email_id}/insights",
+        method="GET",
+        path="/emails/{email_id}/insights",
     ),
     Tool(
         name="reschedule_email",
         title="Reschedule an email",
         description="Change when a scheduled email will be sent.",
-        route="PATCH /emails/{email_id}",
+        method="PATCH",
+        path="/emails/{email_id}",
         effect=Effect.CHANGES,
         fields=("scheduled_at",),
     ),
@@ -95,14 +101,16 @@ TOOLS: Final = (
         name="cancel_email",
         title="Cancel an email",
         description="Cancel a scheduled email. It will not be sent.",
-        route="POST /emails/{email_id}/cancel",
+        method="POST",
+        path="/emails/{email_id}/cancel",
         effect=Effect.DESTROYS,
     ),
     Tool(
         name="list_received_emails",
         title="List received emails",
         description="List emails that were received at the team's domains, also without an inbox.",
-        route="GET /emails/receiving",
+        method="GET",
+        path="/emails/receiving",
         query=("from", "to", "subject", "since", "until", "message_id", *PAGING),
         shown=("id", "to", "from", "subject", "created_at", "received_for"),
     ),
@@ -110,14 +118,16 @@ TOOLS: Final = (
         name="list_broadcasts",
         title="List broadcasts",
         description="List broadcasts: one mail to all contacts of a segment.",
-        route="GET /broadcasts",
+        method="GET",
+        path="/broadcasts",
         query=PAGING,
     ),
     Tool(
         name="get_broadcast",
         title="Show a broadcast",
         description="Show a broadcast with its subject, text and state.",
-        route="GET /broadcasts/{broadcast_id}",
+        method="GET",
+        path="/broadcasts/{broadcast_id}",
         shown=(
             *(
                 "id",
@@ -138,13 +148,15 @@ TOOLS: Final = (
         name="get_broadcast_progress",
         title="Show the progress of a broadcast",
         description="Show how many copies of a broadcast were sent, delivered, bounced, opened and clicked.",
-        route="GET /broadcasts/{broadcast_id}/progress",
+        method="GET",
+        path="/broadcasts/{broadcast_id}/progress",
     ),
     Tool(
         name="create_broadcast",
         title="Write a broadcast",
         description="Write the draft of a broadcast to a segment. Nothing is sent.",
-        route="POST /broadcasts",
+        method="POST",
+        path="/broadcasts",
         effect=Effect.ADDS,
         fields=(
             "segment_id",
@@ -163,7 +175,8 @@ TOOLS: Final = (
         name="send_broadcast",
         title="Send a broadcast",
         description="Send a broadcast to all contacts of its segment, now or at `scheduled_at`.",
-        route="POST /broadcasts/{broadcast_id}/send",
+        method="POST",
+        path="/broadcasts/{broadcast_id}/send",
         effect=Effect.SENDS,
         fields=("scheduled_at",),
     ),
