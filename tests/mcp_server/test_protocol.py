@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from kit.inbox_rows import Inbox
 from kit.manual_world import manual_world
 from kit.mcp_client import message, posted, stateless, used
 from kit.programs import program
@@ -58,6 +59,22 @@ async def test_a_key_that_only_sends_has_the_tools_that_send(pillarbox: World) -
     }
     sent = await used(sender, "send_email", **mail)
     assert set(sent["structuredContent"]) == {"id"}
+
+
+async def test_a_key_for_one_inbox_has_the_tools_of_its_rights(inbox: Inbox) -> None:
+    key = await inbox.team.key(inbox_id=str(inbox.id), rights=["read", "label"])
+    agent = inbox.team.using(key)
+    listed = (await posted(agent, message("tools/list"))).json()["result"]["tools"]
+    names = {tool["name"] for tool in listed}
+    assert {"list_threads", "read_thread", "label_thread"} <= names
+    assert not names & {"send_email", "reply_to_message", "create_draft", "list_emails", "list_contacts"}
+    assert not (await used(agent, "list_threads", inbox=str(inbox.id)))["isError"]
+    for tool, arguments in (
+        ("send_email", {"to": "ben@quay.example"}),
+        ("list_emails", {}),
+        ("list_threads", {"inbox": "other@harbor.example"}),
+    ):
+        assert (await used(agent, tool, **arguments))["isError"] is True
 
 
 async def test_a_program_that_may_only_send_is_asked_to_get_more(database_url: str, tmp_path: Path) -> None:

@@ -200,7 +200,8 @@ class McpServer:
         bound = self._tools.get(params["name"])
         if bound is None:
             raise RpcFailure(INVALID_PARAMS, f"Unknown tool `{params['name'][:60]}`. tools/list has all.")
-        if caller.scopes is not None and not caller.has(bound.route.token_scope):
+        is_scoped = caller.scopes is not None and caller.inbox_id is None
+        if is_scoped and not caller.has(bound.route.token_scope):
             raise InsufficientScope(self._challenges.insufficient)
         try:
             cycle = await called(request, bound, params.get("arguments") or {})

@@ -46,6 +46,9 @@ class BoundTool:
 
     def is_for(self, caller: Caller) -> bool:
         """Return whether the credential is enough for the route."""
+        if caller.inbox_id is not None:
+            rights = self.route.inbox_rights
+            return rights is not None and rights <= caller.inbox_rights
         if caller.scopes is not None:
             return caller.has(self.route.token_scope)
         return caller.may(self.route.needs)
