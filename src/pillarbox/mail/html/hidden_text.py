@@ -4,6 +4,8 @@
     if hidden.enter(tag, attributes):   # False: nothing inside of the element is seen
         ... hidden.is_text_seen ...     # False: its own letters are too small, or have the colour behind them
         hidden.leave()
+    else:
+        ... hidden.hidden_by ...        # one of `KINDS`
 
 Nine ways are known: `display`, `visibility` (and `content-visibility`), `opacity`, the attribute `hidden`,
 and `mso-hide`; letters or a box of no size, letters in the colour of what is behind them, a place off the
@@ -37,6 +39,9 @@ OFF_SCREEN: Final = 200.0
 """Pixels to the left of the screen, or above it."""
 FAR_RIGHT: Final = 4000.0
 FAINTEST: Final = 0.03
+
+KINDS: Final = ("display", "visibility", "opacity", "zero_size", "same_color", "off_screen")
+"""The ways as they are named to others; `hidden` and `mso-hide` count as `display`."""
 
 WHITE: Final[Color] = (255, 255, 255)
 BLACK: Final[Color] = (0, 0, 0)
@@ -81,14 +86,16 @@ class _Look(NamedTuple):
     is_transparent: bool = False
 
     @property
-    def is_seen(self) -> bool:
-        if self.size < SMALLEST_SEEN or self.is_transparent:
-            return False
+    def hidden_by(self) -> str | None:
+        """Return by which of `KINDS` letters are not seen; None where they are."""
+        if self.size < SMALLEST_SEEN:
+            return "zero_size"
+        if self.is_transparent:
+            return "same_color"
         if self.color is None or self.behind is None:
-            return True
-        return (
-            max(abs(one - other) for one, other in zip(self.color, self.behind, strict=True)) > NEAREST_COLOR
-        )
+            return None
+        differs = max(abs(one - other) for one, other in zip(self.color, self.behind, strict=True))
+        return None if differs > NEAREST_COLOR else "same_color"
 
 
 class HiddenText:
@@ -98,6 +105,8 @@ class HiddenText:
         self._rules = StyleRules(html)
         self.is_simplified = False
         """Whether the elements come from `limits.simplified`, which says of some what they were."""
+        self.hidden_by = ""
+        """By which of `KINDS` the element is hidden that was looked at last and not gone into."""
         self._open: list[StyledElement] = []
         first = _Look(16.0, BLACK, WHITE) if self._rules.are_complete else _Look(16.0, None, None)
         self._looks = [first]
@@ -105,7 +114,12 @@ class HiddenText:
     @property
     def is_text_seen(self) -> bool:
         """Whether letters are seen that stand right here."""
-        return self._looks[-1].is_seen
+        return self._looks[-1].hidden_by is None
+
+    @property
+    def text_hidden_by(self) -> str | None:
+        """By which of `KINDS` letters are not seen that stand right here; None where they are."""
+        return self._looks[-1].hidden_by
 
     def enter(self, tag: str, attributes: dict[str, str | None]) -> bool:
         """Go into an element; False where nothing in it is seen, and it is not gone into."""
@@ -121,7 +135,9 @@ class HiddenText:
         style = attributes.get("style")
         if style:
             merge(declared, declarations(unescaped(style[:LONGEST_STYLE])))
-        if "hidden" in attributes or _is_hidden(declared):
+        hidden_by = "display" if "hidden" in attributes else _hidden_by(declared)
+        if hidden_by is not None:
+            self.hidden_by = hidden_by
             return False
         self._looks.append(_look(self._looks[-1], tag, attributes, declared))
         self._open.append(element)
@@ -138,19 +154,19 @@ _OWN_COLOR: Final = frozenset(("a", "mark", "button"))
 """Their letters, or what is behind them, have a colour that nobody named."""
 
 
-def _is_hidden(declared: Declarations) -> bool:
+def _hidden_by(declared: Declarations) -> str | None:
     values = {name: value for name, (value, _) in declared.items()}
     if not values:
-        return False
-    return (
-        values.get("display") == "none"
-        or values.get("visibility") in ("hidden", "collapse")
-        or values.get("content-visibility") == "hidden"
-        or values.get("mso-hide") == "all"
-        or _is_faint(values)
-        or _has_no_box(values)
-        or _is_off_screen(values)
-    )
+        return None
+    if values.get("display") == "none" or values.get("mso-hide") == "all":
+        return "display"
+    if values.get("visibility") in ("hidden", "collapse") or values.get("content-visibility") == "hidden":
+        return "visibility"
+    if _is_faint(values):
+        return "opacity"
+    if _has_no_box(values):
+        return "zero_size"
+    return "off_screen" if _is_off_screen(values) else None
 
 
 def _is_faint(values: dict[str, str]) -> bool:

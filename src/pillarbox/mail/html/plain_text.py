@@ -47,6 +47,15 @@ QUOTATION_HEADS = frozenset(("moz-cite-prefix", "outlookmessageheader", "divrply
 """Classes and ids, in lower case, of the elements behind which mail programs put what they quote."""
 
 Instead = Callable[[LexborNode], str | None]
+HostOf = Callable[[str], str]
+"""What is written of the target of a link; "" where it is written as its text alone."""
+
+LINK_BEGIN = "\x04"
+LINK_TARGET = "\x05"
+LINK_END = "\x06"
+"""What stands around the text of a link, and around its host behind it, where hosts are asked for."""
+
+_NO_LINK_MARKS = dict.fromkeys(map(ord, LINK_BEGIN + LINK_TARGET + LINK_END))
 
 _BLANKS = re.compile(r"[ \t\n\f\r\xa0]+")
 _NOT_IN_URL = re.compile(r"[\x00-\x20\x7f]+")
@@ -67,12 +76,18 @@ _HIDING = re.compile(
 
 
 def text_of(
-    html: str, *, quotations: bool = True, instead: Instead | None = None, hidden: HiddenText | None = None
+    html: str,
+    *,
+    quotations: bool = True,
+    instead: Instead | None = None,
+    hidden: HiddenText | None = None,
+    host_of: HostOf | None = None,
 ) -> str:
     """Return the text of the document, without blank lines at its ends and never with two in a row; on demand
     without what stands in `<blockquote>` or is otherwise marked as a quotation by the mail programs.
     `instead` is asked for each element what stands on a line of its own for it; None: it is read. With
-    `hidden`, what is known of this document, only text that readers see is written."""
+    `hidden`, what is known of this document, only text that readers see is written. With `host_of` links are
+    written with their marks (`LINK_BEGIN`) and the host alone, and images leave no alternative text."""
     if not limits.is_harmless(html):
         html = limits.simplified(html, bare=limits.STAND_IN)
         if hidden is not None:
@@ -81,7 +96,7 @@ def text_of(
     body = tree.body
     if body is None:
         return ""
-    text = _Text()
+    text = _Text(host_of)
     if hidden is None or hidden.enter("body", body.attributes):
         _walk(body, text, quotations=quotations, instead=instead, hidden=hidden)
     return text.written()
@@ -145,7 +160,9 @@ def _is_pixel(attributes: dict[str, str | None]) -> bool:
 class _Text:
     """The text so far, and what stands between it and the next word: line ends, or a blank."""
 
-    def __init__(self) -> None:
+    def __init__(self, host_of: HostOf | None = None) -> None:
+        self._host_of = host_of
+        self._begun_links = ""
         self._out: list[str] = []
         self._breaks = 0
         self._between = ""
@@ -161,6 +178,8 @@ class _Text:
     def say(self, raw: str) -> None:
         """Take a text of the document. Where it is cut makes no difference, but between CR and LF."""
         say = self._say_lines if self._pre else self._say_words
+        if self._host_of is not None:
+            raw = raw.translate(_NO_LINK_MARKS)
         if len(raw) <= PIECE:
             say(raw)
             return
@@ -204,9 +223,10 @@ class _Text:
         if tag in BREAKS:
             self._break(1)
         if tag == "a":
-            self._links.append((attributes.get("href") or "", []))
-        elif tag == "img" and not _is_pixel(attributes):
-            self.say(f" {attributes.get('alt') or ''} ")
+            self._begin_link(attributes.get("href") or "")
+        elif tag == "img":
+            if self._host_of is None and not _is_pixel(attributes):
+                self.say(f" {attributes.get('alt') or ''} ")
         elif tag == "br":
             self._between = ""
             self._breaks = min(self._breaks + 1, MOST_BREAKS)
@@ -259,7 +279,8 @@ class _Text:
             self._out.append(f"{start}{indent}{self._marker}")
         elif self._between:
             self._out.append(self._between)
-        self._out.append(words)
+        self._out.append(self._begun_links + words)
+        self._begun_links = ""
         if self._links:
             self._links[-1][1].append(words)
         self._breaks, self._between, self._marker = 0, "", ""
@@ -292,7 +313,19 @@ class _Text:
             self._breaks = min(self._breaks + count, MOST_BREAKS)
             self._between = ""
 
+    def _begin_link(self, href: str) -> None:
+        if self._host_of is not None:
+            href = self._host_of(href)
+            self._begun_links += LINK_BEGIN if href else ""
+        self._links.append((href, []))
+
     def _end_link(self, href: str, words: list[str]) -> None:
+        if self._host_of is not None:
+            if href:
+                if self._begun_links:
+                    self._put("link")
+                self._out.append(f"{LINK_TARGET}{href}{LINK_END}")
+            return
         label = " ".join(words)
         target = _target(href, label)
         if not target:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from pillarbox.mail.html.plain_text import HostOf
 from pillarbox.mail.message.subject_prefixes import begins_with_forward
 from pillarbox.mail.quotations import history, marked_html, signatures
 
@@ -40,13 +41,26 @@ def extracted_text(text: str | None, html: str | None, subject: str | None = Non
         marked = _OwnLines(marked_html.text_of(html)).written() or own.written()
         return marked or own.handed_on(is_forward=is_forward) or _handed_on(html, is_forward=is_forward)
     if html and html.strip():
-        return _OwnLines(marked_html.text_of(html)).written() or _handed_on(html, is_forward=is_forward)
+        return text_of_html(html, subject)
     return None if text is None and html is None else ""
 
 
-def _handed_on(html: str, *, is_forward: bool) -> str:
+def text_of_html(html: str, subject: str | None = None, host_of: HostOf | None = None) -> str:
+    """Return what is new in the HTML, or what it hands on, whatever stands in the plain text. With `host_of`
+    links have their marks (`plain_text.LINK_BEGIN`)."""
+    own = _OwnLines(marked_html.text_of(html, host_of)).written()
+    return own or _handed_on(html, is_forward=begins_with_forward(subject), host_of=host_of)
+
+
+def text_of_plain(text: str, subject: str | None = None) -> str:
+    """Return what is new in the plain text, or what it hands on."""
+    own = _OwnLines(text)
+    return own.written() or own.handed_on(is_forward=begins_with_forward(subject))
+
+
+def _handed_on(html: str, *, is_forward: bool, host_of: HostOf | None = None) -> str:
     """Return the text of an HTML mail that only hands on another message; else empty."""
-    return _OwnLines(marked_html.whole_text_of(html)).handed_on(is_forward=is_forward)
+    return _OwnLines(marked_html.whole_text_of(html, host_of)).handed_on(is_forward=is_forward)
 
 
 def _says_less(own: _OwnLines, text: str, html: str) -> bool:

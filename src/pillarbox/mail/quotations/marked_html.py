@@ -14,6 +14,7 @@ from selectolax.lexbor import LexborNode
 
 from pillarbox.mail.html import plain_text
 from pillarbox.mail.html.hidden_text import HiddenText
+from pillarbox.mail.html.plain_text import HostOf
 from pillarbox.mail.quotations import history
 
 QUOTED: Final = "\x02"
@@ -82,26 +83,26 @@ STRONG_MARKS: Final = (
 """Words of the source that stand only in what a mail program quotes."""
 
 
-def text_of(html: str) -> str:
+def text_of(html: str, host_of: HostOf | None = None) -> str:
     """Return the text that readers see, with lines `QUOTED` and `HISTORY`, and without signatures that are
     marked as such."""
-    source = _cut(html)
-    return plain_text.text_of(source, instead=_Marks().instead, hidden=HiddenText(source))
+    source = cut(html)
+    return plain_text.text_of(source, instead=_Marks().instead, hidden=HiddenText(source), host_of=host_of)
 
 
-def whole_text_of(html: str) -> str:
+def whole_text_of(html: str, host_of: HostOf | None = None) -> str:
     """Return all text that readers see, quotations among it."""
-    source = _cut(html)
-    return plain_text.text_of(source, hidden=HiddenText(source))
+    source = cut(html)
+    return plain_text.text_of(source, hidden=HiddenText(source), host_of=host_of)
 
 
 def has_marks(html: str) -> bool:
     """Return whether a mail program marked what it quotes."""
-    source = _cut(html)
+    source = cut(html)
     return any(mark in source for mark in STRONG_MARKS)
 
 
-def _cut(html: str) -> str:
+def cut(html: str) -> str:
     """Return as much of the source as is read, without the octets of images that stand in it."""
     if len(html) > LONGEST_HTML:
         html = DATA.sub(without_long_data, html)
