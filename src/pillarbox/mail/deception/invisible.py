@@ -13,26 +13,36 @@ from typing import Final, NamedTuple
 
 _TAGS: Final = "\U000e0000-\U000e007f"
 _SELECTORS: Final = "\ufe00-\ufe0f\U000e0100-\U000e01ef"
-_ZERO_WIDTH: Final = "\xad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200d\u2060-\u2065\u3164\ufeff\uffa0"
+_JOINERS: Final = "\u200c\u200d"
+_NO_WIDTH: Final = "\xad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u2060-\u2065\u3164\ufeff\uffa0"
 _BIDI: Final = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
 _OTHER: Final = "\u206a-\u206f\ufff0-\ufffb\ufffe\uffff\U0001d173-\U0001d17a\U000e0080-\U000e00ff\U000e01f0-\U000e0fff"
 _PRIVATE: Final = "\ud800-\udfff\ue000-\uf8ff\U000f0000-\U0010ffff"
 _CONTROLS: Final = "\x00-\x08\x0b-\x1f\x7f-\x9f"
 
-UNSEEN: Final = re.compile(f"[{_TAGS}{_SELECTORS}{_ZERO_WIDTH}{_BIDI}{_OTHER}{_PRIVATE}{_CONTROLS}]+")
-"""All characters of these kinds, but for tabs and line feeds."""
+_ALL: Final = f"{_TAGS}{_SELECTORS}{_NO_WIDTH}{_BIDI}{_OTHER}{_PRIVATE}{_CONTROLS}"
+UNSEEN: Final = re.compile(f"[{_ALL}]+")
+"""All characters of these kinds, but for tabs, line feeds and joiners."""
+
+
+def unseen_but(kept: str) -> re.Pattern[str]:
+    """Return `UNSEEN` without these characters."""
+    return re.compile(f"(?:(?![{kept}])[{_ALL}])+")
+
 
 _LINE_ENDS = re.compile(r"\r\n?|[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 _SPACES = re.compile("[\t\xa0\u1680\u2000-\u200a\u202f\u205f\u2800\u3000]")
-_SHAPING = re.compile("(?<=[\u0600-\u08ff\u0900-\u0dff])[\u200c\u200d](?=[\u0600-\u08ff\u0900-\u0dff])")
-"""Joiners that shape a word; a text without them is spelled wrongly."""
+_SHAPED: Final = "[\u0600-\u08ff\u0900-\u0dff]"
+_JOINERS_OF_NO_USE = re.compile(f"[{_JOINERS}](?!{_SHAPED})|(?<!{_SHAPED})[{_JOINERS}]")
+"""All but those that shape a word of a script that has use for them; without them it is spelled wrongly."""
 
 _TAG_RUN = re.compile(f"[{_TAGS}]+")
 _FLAG: Final = "\U0001f3f4"
 _LONGEST_FLAG: Final = 7
 _SELECTOR_RUN = re.compile(f"[{_SELECTORS}]{{2,}}")
-_ZERO_RUN = re.compile(f"[{_ZERO_WIDTH}]+")
+_ZERO_RUN = re.compile(f"[{_NO_WIDTH}{_JOINERS}]+")
 _BIDI_RUN = re.compile("[\u202a-\u202e\u2066-\u2069]")
+_MOST_TURNED: Final = 200
 _WORD_AROUND: Final = 20
 _LONGEST_UNIT: Final = 4
 _LONG_RUN: Final = 16
@@ -48,30 +58,16 @@ class UnseenPiece(NamedTuple):
     text: str
 
 
-def without_unseen(text: str, kept: str = "") -> str:
+def without_unseen(text: str) -> str:
     """Return the text without characters that nobody sees. Ends of lines become line feeds and blanks of all
-    kinds spaces; `kept` are characters that stay."""
-    text = _SPACES.sub(" ", _LINE_ENDS.sub("\n", text))
-    if text.isascii() and text.isprintable():
-        return text
-    if "\u200c" in text or "\u200d" in text:
-        return "".join(_without(piece, kept) for piece in _shaped(text))
-    return _without(text, kept)
+    kinds spaces."""
+    return without(UNSEEN, text)
 
 
-def _shaped(text: str) -> Iterator[str]:
-    at = 0
-    for found in _SHAPING.finditer(text):
-        yield text[at : found.start()]
-        yield found[0]
-        at = found.end()
-    yield text[at:]
-
-
-def _without(piece: str, kept: str) -> str:
-    if len(piece) == 1 and piece in "\u200c\u200d":
-        return piece
-    return UNSEEN.sub(lambda found: "".join([one for one in found[0] if one in kept]) if kept else "", piece)
+def without(unseen: re.Pattern[str], text: str) -> str:
+    """Return the text without what the pattern names, as `without_unseen` does."""
+    text = unseen.sub("", _SPACES.sub(" ", _LINE_ENDS.sub("\n", text)))
+    return _JOINERS_OF_NO_USE.sub("", text) if "\u200c" in text or "\u200d" in text else text
 
 
 def unseen_pieces(text: str) -> Iterator[UnseenPiece]:
@@ -148,6 +144,3 @@ def _turned(text: str) -> Iterator[UnseenPiece]:
         count += 1
         if count <= _MOST_TURNED:
             yield UnseenPiece("bidi", 1, " ".join(without_unseen(around).split()))
-
-
-_MOST_TURNED: Final = 200

@@ -84,6 +84,12 @@ def next_tag(html: str, index: int) -> re.Match[str] | None:
     return None
 
 
+def end_of(name: str, html: str, index: int) -> int | None:
+    """Return where the end tag of one of `UNREAD` begins behind the index; None where there is none."""
+    found = _ENDS[name].search(html, index)
+    return None if found is None else found.start()
+
+
 def is_harmless(html: str) -> bool:
     """Return whether the document is so small that no content can make it expensive."""
     if len(html) > HARMLESS_LENGTH:
