@@ -6,6 +6,9 @@ import time
 
 import pytest
 
+from pillarbox.mail.deception.hidden_text import hidden_text
+from pillarbox.mail.deception.safe_text import safe_text
+from pillarbox.mail.html.hidden_text import KINDS
 from pillarbox.mail.message.extracted_text import extracted_text
 
 HIDDEN = {
@@ -83,6 +86,22 @@ def test_hidden_text_is_left_out(html: str) -> None:
         text = extracted_text(None, source)
         assert text or "<body" in html
         assert "SECRET" not in (text or "")
+
+
+@pytest.mark.parametrize("html", HIDDEN.values(), ids=HIDDEN.keys())
+def test_hidden_text_is_kept_apart_by_its_kind(html: str) -> None:
+    for source in (f"<p>Hello</p>{html}<p>End</p>", _padded(html)):
+        assert "SECRET" not in safe_text(None, source).text
+        found = hidden_text(source).kinds
+        [kind] = [kind for kind, words in found.items() if "SECRET" in words.text]
+        assert kind in KINDS
+
+
+@pytest.mark.parametrize("html", SEEN.values(), ids=SEEN.keys())
+def test_text_that_is_seen_is_not_called_hidden(html: str) -> None:
+    for source in (f"<p>Hello</p>{html}<p>End</p>", _padded(html)):
+        assert "SHOWN" in safe_text(None, source).text
+        assert "SHOWN" not in hidden_text(source).all_text
 
 
 @pytest.mark.parametrize("html", SEEN.values(), ids=SEEN.keys())

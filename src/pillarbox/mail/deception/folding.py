@@ -1,8 +1,8 @@
 """Text as it is compared with phrases: without marks that nobody sees, without accents, in one case.
 
-    cleaned = clean(text)           # what an excerpt is cut from
-    folded(cleaned)                 # of the same length: a place in one is a place in the other
-    in_latin(folded(cleaned))       # letters that look Latin are Latin, digits in words are letters
+cleaned = clean(text)           # what an excerpt is cut from
+folded(cleaned)                 # of the same length: a place in one is a place in the other
+in_latin(folded(cleaned))       # letters that look Latin are Latin, digits in words are letters
 """
 
 from __future__ import annotations
@@ -40,8 +40,10 @@ class _Fold(dict[int, str]):
     def __missing__(self, number: int) -> str:
         if len(self) > _MOST_KNOWN:
             self.clear()
-        base, *marks = unicodedata.normalize("NFKD", chr(number))
-        found = self[number] = (base if all(map(unicodedata.combining, marks)) else chr(number)).casefold()[:1]
+        base, *marks = list(unicodedata.normalize("NFKD", chr(number)))
+        found = self[number] = (base if all(map(unicodedata.combining, marks)) else chr(number)).casefold()[
+            :1
+        ]
         return found
 
 

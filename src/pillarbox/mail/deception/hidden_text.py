@@ -4,9 +4,10 @@
     found.kinds                 # {"display": HiddenWords(characters=31, text="…"), …}
     found.all_text              # the words of all kinds, for `instructions`
 
-Much of it is harmless: most newsletters hide a preview, describe pictures and carry comments. So a kind says only
-what there is. Read are the first `marked_html.LONGEST_HTML` characters of the HTML without `data:` addresses, as
-many tags as `limits` allows, and `LONGEST_TEXT` characters of the plain text; `is_cut` says that there is more.
+Much of it is harmless: most newsletters hide a preview, describe pictures and carry comments. So a kind says
+only what there is. Read are the first `marked_html.LONGEST_HTML` characters of the HTML without `data:`
+addresses, as many tags as `limits` allows, and `LONGEST_TEXT` characters of the plain text. `is_cut` says
+that there is more.
 """
 
 from __future__ import annotations
@@ -146,8 +147,8 @@ def _read_source(source: str, found: _Found) -> bool:
         elif name and not slash and not declaration:
             at = _read_attributes(source, at, found)
             if name.lower() in ("script", "style"):
-                end = limits.end_of(name.lower(), source, at)
-                at = end if end is not None else len(source)
+                begin = limits.end_of(name.lower(), source, at)
+                at = begin if begin is not None else len(source)
     return True
 
 

@@ -1,10 +1,11 @@
 """Finds words that address a machine: "ignore previous instructions", names of tools, marks of chats.
 
-    instructions("Ignore all previous instructions and …")     # [Instruction("ignore_instructions", "en", "Ignore all …")]
+    instructions("Ignore all previous instructions and …")
+    # [Instruction("ignore_instructions", "en", "Ignore all previous instructions and …")]
 
-Letters of other scripts that look Latin, digits in words, spaced letters, and characters that nobody sees change
-nothing. A finding is a hint: a mail about language models quotes such phrases, and a new phrase is not known here.
-Nothing is to be decided by it alone.
+Letters of other scripts that look Latin, digits in words, spaced letters, and characters that nobody sees
+change nothing. A finding is a hint: a mail about language models quotes such phrases, and a new phrase is not
+known here. Nothing is to be decided by it alone.
 """
 
 from __future__ import annotations

@@ -16,7 +16,9 @@ _SELECTORS: Final = "\ufe00-\ufe0f\U000e0100-\U000e01ef"
 _JOINERS: Final = "\u200c\u200d"
 _NO_WIDTH: Final = "\xad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u2060-\u2065\u3164\ufeff\uffa0"
 _BIDI: Final = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
-_OTHER: Final = "\u206a-\u206f\ufff0-\ufffb\ufffe\uffff\U0001d173-\U0001d17a\U000e0080-\U000e00ff\U000e01f0-\U000e0fff"
+_OTHER: Final = (
+    "\u206a-\u206f\ufff0-\ufffb\ufffe\uffff\U0001d173-\U0001d17a\U000e0080-\U000e00ff\U000e01f0-\U000e0fff"
+)
 _PRIVATE: Final = "\ud800-\udfff\ue000-\uf8ff\U000f0000-\U0010ffff"
 _CONTROLS: Final = "\x00-\x08\x0b-\x1f\x7f-\x9f"
 
@@ -117,11 +119,13 @@ def _zero_widths(text: str) -> Iterator[UnseenPiece]:
 
 
 def _repeats(run: str) -> bool:
-    return any(run == (run[:unit] * (len(run) // unit + 1))[: len(run)] for unit in range(1, _LONGEST_UNIT + 1))
+    return any(
+        run == (run[:unit] * (len(run) // unit + 1))[: len(run)] for unit in range(1, _LONGEST_UNIT + 1)
+    )
 
 
 def _cuts_word(before: str, after: str, run: str) -> bool:
-    """Return whether a run stands inside of a word of a script that has no use for it. A soft hyphen has one."""
+    """Return whether a run stands inside of a word of a script that has no use for it. A soft hyphen has."""
     if run == "\xad":
         return False
     return all(one.isalpha() and _is_simple(one) for one in (before, after))
@@ -133,8 +137,7 @@ def _is_simple(letter: str) -> bool:
 
 
 def _turned(text: str) -> Iterator[UnseenPiece]:
-    """Yield lines whose order is turned by embeddings, overrides or isolates (UAX 9) though they have no letter
-    of a script that runs from right to left."""
+    """Yield lines whose order is turned (UAX 9), but for those of scripts that run from right to left."""
     count = 0
     for found, _ in zip(_BIDI_RUN.finditer(text), range(_MOST_RUNS), strict=False):
         around = text[max(0, found.start() - 100) : found.end() + 100]

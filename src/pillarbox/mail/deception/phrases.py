@@ -46,14 +46,14 @@ _OVERRIDES: Final = {
     "en": (
         "ignor(?:e|ing) disregard(?:ing)? forget override overrul\\w+ bypass discard abandon not\\W+follow "
         "stop\\W+following not\\W+obey",
-        "previous prior above earlier preceding all any your existing original system developer safety former",
+        "previous prior above earlier preceding all any your existing original system developer safety",
         "instructions? prompts? directives? guidelines? guardrails rules constraints programming "
         "training commands? orders system\\W+messages?",
     ),
     "de": (
         "ignorier\\w* vergiss vergessen missacht\\w* übergeh\\w* verwirf verwerfen",
-        "vorherig\\w* vorig\\w* bisherig\\w* obig\\w* früher\\w* vorangegangen\\w* vorangehend\\w* all\\w* dein\\w* ihre\\w*",
-        "anweisung\\w* instruktion\\w* befehl\\w* regeln vorgaben richtlinien prompts? systemprompts? systemanweisung\\w*",
+        "vorherig\\w* vorig\\w* bisherig\\w* obig\\w* früher\\w* vorange\\w* all\\w* dein\\w* ihre\\w*",
+        "anweisung\\w* instruktion\\w* befehl\\w* regeln vorgaben richtlinien (?:system)?prompts?",
     ),
     "fr": (
         "ignor\\w+ oubli\\w+ néglig\\w+ pas\\W+compte",
@@ -127,7 +127,10 @@ _UNSPACED: Final = {
         "(?:이전|앞선|위의|모든|기존).{0,10}(?:지시|지침|명령|프롬프트|규칙).{0,8}(?:무시|잊)",
         "무시 잊",
     ),
-    "hi": ("(?:पिछले|पहले|सभी|पूर्व).{0,12}(?:निर्देश|आदेश|नियम).{0,14}(?:अनदेखा|अनदेखी|नज़रअंदाज़|भूल)", "निर्देश आदेश नियम"),
+    "hi": (
+        "(?:पिछले|पहले|सभी|पूर्व).{0,12}(?:निर्देश|आदेश|नियम).{0,14}(?:अनदेखा|अनदेखी|नज़रअंदाज़|भूल)",
+        "निर्देश आदेश नियम",
+    ),
 }
 
 _MODEL: Final = (
@@ -140,13 +143,13 @@ _OTHERS: Final[tuple[tuple[str, str, str, str], ...]] = (
         "ignore_instructions",
         "en",
         "instruction objective task",
-        rf"\byour\W+(?:new|updated|real|actual|true|only)\W+(?:instructions?|task|objective|goal)\W+(?:is|are|now)\b",
+        r"\byour\W+(?:new|updated|real|actual|true|only)\W+(?:instructions?|task|objective|goal)\W+(?:is|are|now)\b",
     ),
     (
         "new_role",
         "en",
         "you pretend mode",
-        rf"\b(?:you\W+are\W+now|from\W+now\W+on\W+you\W+(?:are|act\W+as))\W+(?:an?\W+|the\W+)?(?:\w+\W+)?"
+        r"\b(?:you\W+are\W+now|from\W+now\W+on\W+you\W+(?:are|act\W+as))\W+(?:an?\W+|the\W+)?(?:\w+\W+)?"
         r"(?:a\W?i|assistant|agent|bot|model|dan|admin\w*|root|unrestricted|acting|operating|unbound|no\W+longer)\b"
         r"|\b(?:enter|enable|activate|switch\W+to|you\W+are\W+in|now\W+in)\W+(?:\w+\W+)?"
         r"(?:developer|dan|god|jailbreak|debug|admin|maintenance|unrestricted)\W+mode\b"
@@ -292,16 +295,18 @@ _OTHERS: Final[tuple[tuple[str, str, str, str], ...]] = (
         "tool_call",
         "en",
         "tool function",
-        rf"\b(?:call|invoke|execute|run|use)\W+(?:the|your)\W+(?:\w+\W+)?(?:e?\W?mail|send|sending|search|browser|shell|file|transfer|forward|delete|payment)\w*"
-        r"\W+(?:tools?|functions?)\b",
+        r"\b(?:call|invoke|execute|run|use)\W+(?:the|your)\W+(?:\w+\W+)?"
+        r"(?:e?\W?mail|send|search|browser|shell|file|transfer|forward|delete|payment)\w*\W+(?:tools?|functions?)\b",
     ),
     (
         "chat_markup",
         "",
         "<| inst] sys>> > role ### begin end",
-        r"<\|(?:im_start|im_end|system|user|assistant|endoftext|begin_of_text|start_header_id|eot_id)\|>|\[/?inst\]|<</?sys>>"
-        r"|</?(?:system|assistant|human|function_calls?|tool_calls?|tool_use|tool_result|function_results?|system[-_](?:prompt|message|reminder)|instructions?)(?: [^<>]{0,40})?>"
-        r"|#{2,4} ?(?:system|instructions?|assistant|human) ?:|[\"']role[\"'] ?: ?[\"'](?:system|assistant|tool|developer)[\"']"
+        r"<\|(?:im_start|im_end|system|user|assistant|endoftext|begin_of_text|start_header_id|eot_id)\|>"
+        r"|\[/?inst\]|<</?sys>>|</?(?:system|assistant|human|function_calls?|tool_calls?|tool_use|tool_result"
+        r"|function_results?|system[-_](?:prompt|message|reminder)|instructions?)(?: [^<>]{0,40})?>"
+        r"|#{2,4} ?(?:system|instructions?|assistant|human) ?:"
+        r"|[\"']role[\"'] ?: ?[\"'](?:system|assistant|tool|developer)[\"']"
         r"|\b(?:begin|end)(?: of)? (?:the )?(?:system (?:prompt|message)|untrusted (?:data|content))\b",
     ),
     (
@@ -314,9 +319,9 @@ _OTHERS: Final[tuple[tuple[str, str, str, str], ...]] = (
         "skip_approval",
         "en",
         "approv confirm authori permission",
-        rf"\b(?:skip|bypass|without|(?:do\W+not|don\W?t)\W+(?:ask|wait)\W+for|no\W+need\W+for|needs?\W+no)"
-        rf"\W+(?:any\W+|the\W+|further\W+)?(?:human|user|manual|owner|operator)\W?s?\W+(?:approval|confirmation|authori[sz]ation|permission|review)\b"
-        rf"|\b(?:skip|bypass)\W+(?:the\W+)?(?:approval|confirmation)\b|\bdo\W+not\W+(?:ask|wait)\W+for\W+(?:any\W+)?(?:approval|confirmation)\b",
+        r"\b(?:skip|bypass|without|(?:do\W+not|don\W?t)\W+(?:ask|wait)\W+for|no\W+need\W+for|needs?\W+no)"
+        r"\W+(?:any\W+|the\W+|further\W+)?(?:human|user|manual|owner|operator)\W?s?\W+(?:approval|confirmation|authori[sz]ation|permission|review)\b"
+        r"|\b(?:skip|bypass)\W+(?:the\W+)?(?:approval|confirmation)\b|\bdo\W+not\W+(?:ask|wait)\W+for\W+(?:any\W+)?(?:approval|confirmation)\b",
     ),
     (
         "addresses_machine",
@@ -330,7 +335,12 @@ _OTHERS: Final[tuple[tuple[str, str, str, str], ...]] = (
         "人工智能 语言模型 語言模型 大模型 助手 ai",
         "(?:如果你是|如果您是|作为|作為|致).{0,6}(?:ai|人工智能|语言模型|語言模型|大模型|助手)",
     ),
-    ("addresses_machine", "ja", "ai 人工知能 言語モデル", "(?:あなたが|もしあなたが).{0,6}(?:ai|人工知能|言語モデル)"),
+    (
+        "addresses_machine",
+        "ja",
+        "ai 人工知能 言語モデル",
+        "(?:あなたが|もしあなたが).{0,6}(?:ai|人工知能|言語モデル)",
+    ),
 )
 
 

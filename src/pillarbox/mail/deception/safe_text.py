@@ -1,12 +1,12 @@
 """The text of a mail that may be handed to a program: what is new in it, as its readers see it.
 
-    words = safe_text(text, html, subject)      # SafeText(text="Where is my order? [see](shop.example)", is_cut=False)
-    fenced(words.text, fence)                   # between two lines with a mark that its author could not know
+    words = safe_text(text, html, subject)  # SafeText("Where is it? [see](shop.example)", is_cut=False)
+    fenced(words.text, fence)               # between two lines with a mark that its author could not know
 
-Left out are quotations and signatures, what `hidden_text` calls hidden, alternative texts of images, characters that
-nobody sees, and targets of links but for their host. Where there is HTML that shows words it alone is read: that
-is what people see, and what stands only in the plain text is hidden from them. Never raises for any text; time is
-linear, by the bounds of `extracted_text`.
+Left out are quotations and signatures, what `hidden_text` calls hidden, alternative texts of images,
+characters that nobody sees, and targets of links but for their host. Where there is HTML that shows words it
+alone is read: that is what people see, and what stands only in the plain text is hidden from them. Never
+raises for any text; time is linear, by the bounds of `extracted_text`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _UNSEEN_BUT_MARKS = unseen_but(_MARKS)
 _BLANKS_AT_END = re.compile(r"[ \t]+(?=\n)")
 _EMPTY_LINES = re.compile(r"\n{3,}")
 _LONG_BLANKS = re.compile(r" {9,}")
-_LAST_WORD = re.compile(r"\S{0,300}\Z")
+_LONGEST_WORD: Final = LONGEST_HOST + 50
 _FORGED_LINK = re.compile(r"\](?=\()")
 _PIECES = re.compile(
     rf"([{_MARKS}])|(?<![^\W_])((?:https?://|ftp://|www\.)[^\s<>\"{_MARKS}]++)|([a-z][a-z0-9+.-]{{0,15}}://[^\s<>\"{_MARKS}]++)",
@@ -78,7 +78,8 @@ def safe_text(text: str | None, html: str | None, subject: str | None = None) ->
     if len(cleaned) <= LONGEST:
         return SafeText(cleaned, is_cut)
     # A host that is cut would be another host.
-    return SafeText(_LAST_WORD.sub("", cleaned[:LONGEST]).rstrip(), is_cut=True)
+    last = max(cleaned.rfind(blank, LONGEST - _LONGEST_WORD, LONGEST) for blank in " \n")
+    return SafeText(cleaned[: LONGEST if last < 0 else last].rstrip(), is_cut=True)
 
 
 def safe_line(text: str | None) -> str:
@@ -88,8 +89,9 @@ def safe_line(text: str | None) -> str:
 
 
 def fenced(text: str, fence: str) -> str:
-    """Return the text between two lines that hold the fence, below a sentence that says that it is data. The
-    fence is to be one that its author could not know; where it stands in the text it is taken out."""
+    """Return the text between two lines that hold the fence, below a sentence that says that it is data.
+
+    The fence is one that the author could not know; where it stands in the text it is taken out."""
     text = text.replace(fence, "")
     return f"{FENCE_NOTICE.format(fence=fence)}\n<<<{fence}\n{text}\n{fence}>>>"
 
@@ -99,16 +101,16 @@ def _without_marks(text: str) -> str:
 
 
 def _cleaned(words: str) -> str:
-    """Return the words without characters that nobody sees, but for the marks of links; what looks like the form
-    of a link and is none has a blank in it."""
+    """Return the words without characters that nobody sees, but for the marks of links. What has the form of a
+    link and is none gets a blank in it."""
     words = without(_UNSEEN_BUT_MARKS, words)
     words = _LONG_BLANKS.sub(" " * 8, _BLANKS_AT_END.sub("", words))
     return _EMPTY_LINES.sub("\n\n", _FORGED_LINK.sub("] ", words)).strip()
 
 
 def _linked(words: str) -> str:
-    """Return the words with each link as `[text](host)`. An address that stands in the text of a link is only its
-    host, so that brackets are nested nowhere but where the mail nests links."""
+    """Return the words with each link as `[text](host)`. Of an address in the text of a link only the host is
+    written, so brackets are nested nowhere but where the mail nests links."""
     depth = 0
     out: list[str] = []
     at = 0
@@ -132,7 +134,7 @@ def _linked(words: str) -> str:
 
 
 def _host_of_link(href: str) -> str:
-    """Return what is shown of the target of a link; "" for those within the mail, and for addresses of people."""
+    """Return what is shown of a link's target; "" for a place in the mail, and for an address of mail."""
     url = _NOT_IN_URL.sub("", href[:LONGEST_URL])
     scheme = url.partition(":")[0].lower()
     if not url or url.startswith("#") or scheme in ("mailto", "tel", "sms", "cid"):
