@@ -53,6 +53,7 @@ EXPANDERS = {
     "inboxes/sending/message.py": "reply",
     "inboxes/sending/forwarded.py": "forward",
     "inboxes/messages/reading.py": "received",
+    "inboxes/messages/safe_texts.py": "received",
     "inboxes/drafts/wire.py": "draft",
     "inboxes/search/searched_text.py": "a job that describes messages, in batches",
     "contacts/commands/render_template.py": "a command of the operator",
@@ -72,7 +73,7 @@ EXPANDERS = {
 
 FUNCTIONS = {
     *("rendered", "text_of", "tracked", "compose", "compose_pieces", "extracted_text", "nested", "preview"),
-    *("plain_text", "cids"),
+    *("plain_text", "cids", "safe_text", "hidden_text", "instructions"),
 }
 
 
@@ -239,6 +240,8 @@ async def test_received_mail_that_is_read_answered_and_forwarded(inbox: Inbox, h
     url = f"{thread.url}/emails/{email_id}"
     async with bounded("read"):
         assert (await client.get(url)).status_code == 200
+    async with bounded("safe text", requests=2):
+        assert (await client.get(f"{url}/safe-text")).status_code == 200
     await ask(inbox.team, f"{url}/reply", {"html": HTML[: 4 * MIB]})
     await ask(inbox.team, f"{url}/forward", {"to": "ben@quay.example", "html": HTML[:MIB]})
     draft = {"type": "new", "to": ["ben@quay.example"], "subject": "Tide", "html": HTML[: 8 * MIB]}

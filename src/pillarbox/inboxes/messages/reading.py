@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Final
 from uuid import UUID
@@ -102,6 +103,17 @@ class MessageReading:
     async def verdicts(self, db: TeamDb, row: StoredMessage) -> EmailVerdicts | None:
         """Return the verdicts on a message: SPF, DKIM, DMARC and spam. None for an outbound one."""
         return await self._received.verdicts(db, row.id) if row.is_inbound else None
+
+    async def octets(self, db: TeamDb, row: StoredMessage) -> int:
+        """Return how many octets of this message are stored."""
+        return (await self._opened(db, [row])).octets_of(row)
+
+    @asynccontextmanager
+    async def body(self, db: TeamDb, row: StoredMessage, is_gone: IsGone) -> AsyncIterator[MessageBody]:
+        """Yield the bodies of a message, and hold the memory for them."""
+        opened = await self._opened(db, [row])
+        async with self._received.turn(db.team_id, opened.octets_of(row), is_gone):
+            yield await self._body(db, opened, row)
 
     async def refuse_above(self, db: TeamDb, rows: Sequence[StoredMessage]) -> None:
         """Raise a 403 where the content of one of them is kept from the team."""

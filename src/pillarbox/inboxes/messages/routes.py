@@ -8,6 +8,7 @@ from pillarbox.inboxes import paths
 from pillarbox.inboxes.messages import lists, queries, wire
 from pillarbox.inboxes.messages.queries import StoredMessage
 from pillarbox.inboxes.messages.reading import MessageReading
+from pillarbox.inboxes.messages.safe_texts import SafeTexts
 from pillarbox.inboxes.received_mail import EmailVerdicts, MessageFile
 from pillarbox.kernel.http.files import FileLinks
 from pillarbox.kernel.http.request import Reply, Request
@@ -19,6 +20,7 @@ from pillarbox.kernel.wire.problems import NotFound
 EMAILS = "/inboxes/{inbox}/threads/{thread_id}/emails"
 EMAIL = "/inboxes/{inbox}/threads/{thread_id}/emails/{email_id}"
 VERDICTS = "/inboxes/{inbox}/threads/{thread_id}/emails/{email_id}/verdicts"
+SAFE_TEXT = "/inboxes/{inbox}/threads/{thread_id}/emails/{email_id}/safe-text"
 ATTACHMENTS = "/inboxes/{inbox}/threads/{thread_id}/emails/{email_id}/attachments"
 ATTACHMENT = "/inboxes/{inbox}/threads/{thread_id}/emails/{email_id}/attachments/{attachment_id}"
 
@@ -97,6 +99,13 @@ async def verdicts(request: Request, db: TeamDb) -> Reply[EmailVerdicts]:
     if found is None:
         raise NotFound("Verdict")
     return Reply(found)
+
+
+@route("GET", SAFE_TEXT, needs=Access.FULL, summary="Retrieve the safe text of an email of a thread")
+async def safe_text(request: Request, db: TeamDb) -> Reply[wire.SafeText]:
+    row = await _message(request, db)
+    await _opened(request, db, [row])
+    return Reply(await request.use(SafeTexts).of(db, row, request.is_client_gone))
 
 
 async def message_of(request: Request, db: TeamDb) -> tuple[UUID, StoredMessage]:

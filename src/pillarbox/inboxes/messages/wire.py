@@ -14,6 +14,8 @@ from pillarbox.inboxes.messages.queries import StoredMessage
 from pillarbox.inboxes.received_mail import MessageBody, MessageFile
 from pillarbox.inboxes.threads.wire import NONE, Texts, raw
 from pillarbox.kernel.wire.instants import IsoTime, iso_style
+from pillarbox.mail.deception.hidden_text import HiddenKind
+from pillarbox.mail.deception.phrases import InstructionCode
 
 Direction = Literal["inbound", "outbound"]
 
@@ -64,6 +66,31 @@ class InboxesMessagesAttachment(
     InboxesMessagesAttachmentItem, kw_only=True, tag_field="object", tag="attachment"
 ):
     """One attachment by itself."""
+
+
+class SafeTextHidden(Struct, kw_only=True):
+    """How much of a message is hidden from its readers in one way; the words stay apart."""
+
+    kind: HiddenKind
+    characters: int
+
+
+class SafeTextInstruction(Struct, kw_only=True):
+    """A hint that words of a message address a machine."""
+
+    code: InstructionCode
+    hidden: bool
+
+
+class SafeText(Struct, kw_only=True, tag_field="object", tag="safe_text"):
+    """The new words of a message as its readers see them, between two fences, for programs."""
+
+    id: UUID
+    fence: str
+    text: str
+    truncated: bool
+    hidden: list[SafeTextHidden]
+    instructions: list[SafeTextInstruction]
 
 
 A = TypeVar("A", bound=InboxesMessagesAttachmentItem)

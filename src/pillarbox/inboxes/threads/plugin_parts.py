@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pillarbox.inboxes.folders import KEPT_IN_TRASH
 from pillarbox.inboxes.messages import routes as message_routes
 from pillarbox.inboxes.messages.reading import MessageReading
+from pillarbox.inboxes.messages.safe_texts import SafeTexts
 from pillarbox.inboxes.received_mail import ReceivedMailSource
 from pillarbox.inboxes.threads import routes
 from pillarbox.inboxes.threads.changes import Threads
@@ -15,6 +16,7 @@ from pillarbox.inboxes.threads.purge import LIMIT, ThreadPurge
 from pillarbox.inboxes.trust import routes as trust_routes
 from pillarbox.kernel.http.routing import collect
 from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.security.link_keys import LinkKeys
 from pillarbox.kernel.slices import Container, Retention, RetentionItem
 from pillarbox.kernel.storage.blobs import BlobStore
 from pillarbox.kernel.work.jobs import Handler
@@ -37,6 +39,7 @@ def _reading(kit: Container) -> MessageReading:
 PROVIDES = {
     Threads: lambda kit: Threads(kit.need(Publisher), kit.clock),
     MessageReading: _reading,
+    SafeTexts: lambda kit: SafeTexts(kit.need(MessageReading), kit.need(LinkKeys), kit.clock),
     ThreadPurge: _purge,
 }
 

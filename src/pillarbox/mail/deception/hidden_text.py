@@ -16,7 +16,7 @@ import html as html_entities
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal, get_args
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
@@ -26,11 +26,25 @@ from pillarbox.mail.html import limits
 from pillarbox.mail.html.plain_text import BREAKS
 from pillarbox.mail.quotations import marked_html
 
-KINDS: Final = (
-    *css.KINDS,
-    *("comment", "title", "alt", "aria", "zero_width", "bidi", "tag_characters", "variation_selectors"),
-    *("only_html", "only_text"),
-)
+HiddenKind = Literal[
+    "display",
+    "visibility",
+    "opacity",
+    "zero_size",
+    "same_color",
+    "off_screen",
+    "comment",
+    "title",
+    "alt",
+    "aria",
+    "zero_width",
+    "bidi",
+    "tag_characters",
+    "variation_selectors",
+    "only_html",
+    "only_text",
+]
+KINDS: Final[tuple[HiddenKind, ...]] = get_args(HiddenKind)
 LONGEST_TEXT: Final = 262_144
 """Characters of the plain text that are read."""
 LONGEST_KIND: Final = 16_384
@@ -62,17 +76,17 @@ _UNSPACED: Final = "\u2e80"
 
 @dataclass(slots=True)
 class HiddenWords:
-    """What one kind of hiding hides: how many characters, and the first of them."""
+    """The words that are hidden in one way: how many characters, and the first of them."""
 
     characters: int = 0
     text: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class HiddenText:
-    """What a mail hides, by its kind (`KINDS`), and whether more of it was not read."""
+class HiddenContent:
+    """All that a mail hides, by its kind, and whether more of the mail was not read."""
 
-    kinds: Mapping[str, HiddenWords]
+    kinds: Mapping[HiddenKind, HiddenWords]
     is_cut: bool
 
     @property
@@ -81,26 +95,26 @@ class HiddenText:
         return "\n".join([words.text for words in self.kinds.values() if words.text])
 
 
-def hidden_text(html: str | None, text: str | None = None, subject: str | None = None) -> HiddenText:
+def hidden_text(html: str | None, text: str | None = None, subject: str | None = None) -> HiddenContent:
     """Return what the readers of the mail do not see of it. Never raises for any text."""
-    found = _Found()
+    collector = _Collector()
     html, text = html or "", text or ""
     source = marked_html.cut(html)
     is_cut = len(text) > LONGEST_TEXT or len(source) >= marked_html.LONGEST_HTML
     text = text[:LONGEST_TEXT]
     seen = ""
     if source.strip():
-        is_cut |= _read_source(source, found)
-        seen = _read_tree(source, found)
+        is_cut |= _read_source(source, collector)
+        seen = _read_tree(source, collector)
     for one in (subject or "", seen, text):
         for piece in unseen_pieces(one):
-            found.add(piece.kind, piece.text, piece.characters)
+            collector.add(piece.kind, piece.text, piece.characters)
     if seen.strip() and text.strip():
-        _compare(seen, text, found)
-    return HiddenText(found.in_order(), is_cut)
+        _compare(seen, text, collector)
+    return HiddenContent(collector.in_order(), is_cut)
 
 
-class _Found:
+class _Collector:
     """Hidden words by kind, each bounded."""
 
     def __init__(self) -> None:
@@ -121,7 +135,7 @@ class _Found:
             self._kept[kind] = kept + len(said) + 1
             self._kinds.setdefault(kind, []).append(said)
 
-    def in_order(self) -> dict[str, HiddenWords]:
+    def in_order(self) -> dict[HiddenKind, HiddenWords]:
         return {
             kind: HiddenWords(self._characters[kind], "\n".join(self._kinds.get(kind, [])))
             for kind in KINDS
@@ -129,7 +143,7 @@ class _Found:
         }
 
 
-def _read_source(source: str, found: _Found) -> bool:
+def _read_source(source: str, collector: _Collector) -> bool:
     """Take comments and attributes that are read aloud or shown on demand; return whether tags are left that
     were not looked at."""
     at = 0
@@ -143,26 +157,26 @@ def _read_source(source: str, found: _Found) -> bool:
             end = limits.COMMENT_END.search(source, tag.end() - 2)
             at = end.end() if end else len(source)
             inner = source[tag.end() : end.start() if end else len(source)]
-            found.add("comment", _words_of_comment(inner[:LONGEST_VALUE]))
+            collector.add("comment", _words_of_comment(inner[:LONGEST_VALUE]))
         elif name and not slash and not declaration:
-            at = _read_attributes(source, at, found)
+            at = _read_attributes(source, at, collector)
             if name.lower() in ("script", "style"):
                 begin = limits.end_of(name.lower(), source, at)
                 at = begin if begin is not None else len(source)
     return True
 
 
-def _read_attributes(source: str, at: int, found: _Found) -> int:
+def _read_attributes(source: str, index: int, collector: _Collector) -> int:
     for _ in range(limits.MOST_ATTRIBUTES):
-        attribute = limits.ATTRIBUTE.match(source, at)
+        attribute = limits.ATTRIBUTE.match(source, index)
         if attribute is None:
             break
-        at = attribute.end()
+        index = attribute.end()
         kind = _ATTRIBUTES.get(attribute[1].lower())
         if kind is not None:
             value = attribute[2] or attribute[3] or attribute[4] or ""
-            found.add(kind, html_entities.unescape(value[:LONGEST_VALUE]))
-    return at
+            collector.add(kind, html_entities.unescape(value[:LONGEST_VALUE]))
+    return index
 
 
 def _words_of_comment(inner: str) -> str:
@@ -170,7 +184,7 @@ def _words_of_comment(inner: str) -> str:
     return " ".join(html_entities.unescape(_TAGS.sub(" ", _CONDITION.sub("", inner.strip()))).split())
 
 
-def _read_tree(source: str, found: _Found) -> str:
+def _read_tree(source: str, collector: _Collector) -> str:
     """Take what is hidden by its look; return the text that is seen, with its characters that are not."""
     hidden = css.HiddenText(source)
     if not limits.is_harmless(source):
@@ -180,12 +194,12 @@ def _read_tree(source: str, found: _Found) -> str:
     if body is None:
         return ""
     if not hidden.enter("body", body.attributes):
-        found.add(hidden.hidden_by, _text_below(body))
+        collector.add(hidden.hidden_by, _text_below(body))
         return ""
-    return "".join(_seen(body, hidden, found))
+    return "".join(_seen(body, hidden, collector))
 
 
-def _seen(body: LexborNode, hidden: css.HiddenText, found: _Found) -> Iterator[str]:
+def _seen(body: LexborNode, hidden: css.HiddenText, collector: _Collector) -> Iterator[str]:
     """Yield the texts that are seen, in the order of the document; without recursion."""
     open_elements: list[LexborNode] = []
     node = body.child
@@ -204,7 +218,7 @@ def _seen(body: LexborNode, hidden: css.HiddenText, found: _Found) -> Iterator[s
             if kind is None:
                 yield text
             elif text.strip():
-                found.add(kind, text)
+                collector.add(kind, text)
         elif node.is_element_node:
             tag = node.tag or ""
             if tag == "br" or tag in BREAKS:
@@ -214,7 +228,7 @@ def _seen(body: LexborNode, hidden: css.HiddenText, found: _Found) -> Iterator[s
                     open_elements.append(node)
                     node = node.child
                     continue
-                found.add(hidden.hidden_by, _text_below(node))
+                collector.add(hidden.hidden_by, _text_below(node))
         node = node.next
 
 
@@ -223,14 +237,14 @@ def _text_below(node: LexborNode) -> str:
     return " ".join((node.text(deep=True, separator=" ") or "").split())
 
 
-def _compare(seen: str, text: str, found: _Found) -> None:
+def _compare(seen: str, text: str, collector: _Collector) -> None:
     """Take the lines of each text whose words the other has not."""
     lines_of_html, lines_of_text = _lines(seen), _lines(text)
     words_of_html = {word for line in lines_of_html for word in _words(line)}
     words_of_text = {word for line in lines_of_text for word in _words(line)}
     if len(words_of_text) >= FEWEST_WORDS:
-        _take_missing("only_html", lines_of_html, words_of_text, found)
-    _take_missing("only_text", lines_of_text, words_of_html, found)
+        _take_missing("only_html", lines_of_html, words_of_text, collector)
+    _take_missing("only_text", lines_of_text, words_of_html, collector)
 
 
 def _lines(text: str) -> list[str]:
@@ -238,11 +252,11 @@ def _lines(text: str) -> list[str]:
     return [line for line in text.split("\n", MOST_LINES)[:MOST_LINES] if line and not line.isspace()]
 
 
-def _take_missing(kind: str, lines: list[str], other: set[str], found: _Found) -> None:
+def _take_missing(kind: str, lines: list[str], other: set[str], collector: _Collector) -> None:
     for line in lines:
         words = set(_words(line))
         if len(words) >= FEWEST_WORDS and 2 * len(words & other) <= len(words):
-            found.add(kind, " ".join(line.split()))
+            collector.add(kind, " ".join(line.split()))
 
 
 def _words(line: str) -> Iterator[str]:

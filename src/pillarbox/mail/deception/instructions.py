@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from pillarbox.mail.deception.folding import clean, folded, in_latin
-from pillarbox.mail.deception.phrases import PHRASES, Phrase
+from pillarbox.mail.deception.phrases import PHRASES, InstructionCode, Phrase
 
 LONGEST_TEXT: Final = 262_144
 """Characters that are read."""
@@ -28,7 +28,7 @@ LONGEST_EXCERPT: Final = 160
 class Instruction(NamedTuple):
     """A phrase that addresses a machine. `language` is empty where it is in none."""
 
-    code: str
+    code: InstructionCode
     language: str
     excerpt: str
 
@@ -37,7 +37,7 @@ def instructions(text: str) -> list[Instruction]:
     """Return the phrases that address a machine, a few of each code; an excerpt is one line without what
     nobody sees."""
     cleaned = clean(text[:LONGEST_TEXT])
-    found: dict[str, list[Instruction]] = {}
+    found: dict[InstructionCode, list[Instruction]] = {}
     for at in range(0, len(cleaned), PIECE - OVERLAP):
         for one in _in_piece(cleaned[at : at + PIECE]):
             known = found.setdefault(one.code, [])

@@ -53,7 +53,7 @@ _MOST_RUNS: Final = 20_000
 
 
 class UnseenPiece(NamedTuple):
-    """What characters hide that nobody sees: `kind`, how many there are, and the text that they hold."""
+    """Text that is hidden by characters that nobody sees: `kind`, how many they are, and the text."""
 
     kind: str
     characters: int

@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple, get_args
 
 from pillarbox.mail.deception.folding import folded
 
-CODES: Final = (
+InstructionCode = Literal[
     "ignore_instructions",
     "new_role",
     "reveal_prompt",
@@ -23,14 +23,16 @@ CODES: Final = (
     "tool_call",
     "chat_markup",
     "skip_approval",
-)
-"""What a phrase asks for."""
+]
+"""The things that phrases ask for."""
+
+CODES: Final[tuple[InstructionCode, ...]] = get_args(InstructionCode)
 
 
 class Phrase(NamedTuple):
     """A rule. `stems` are parts of words of which each match has one."""
 
-    code: str
+    code: InstructionCode
     language: str
     stems: tuple[str, ...]
     pattern: re.Pattern[str]
@@ -138,7 +140,7 @@ _MODEL: Final = (
     r"|(?:a\W?i|virtual|automated|e?\W?mail|digital)\W+(?:assistants?|agents?|systems?|models?|bots?))"
 )
 
-_OTHERS: Final[tuple[tuple[str, str, str, str], ...]] = (
+_OTHERS: Final[tuple[tuple[InstructionCode, str, str, str], ...]] = (
     (
         "ignore_instructions",
         "en",
@@ -363,6 +365,11 @@ def _stems(words: str) -> tuple[str, ...]:
     )
 
 
+def _whole(stems: str) -> tuple[str, ...]:
+    """Return stems that are written as such, folded."""
+    return tuple(folded(unicodedata.normalize("NFKC", one)) for one in stems.split())
+
+
 def _overrides() -> Iterator[Phrase]:
     for language, (verbs, qualities, things) in _OVERRIDES.items():
         verb, quality, thing = _choice(verbs), _choice(qualities), _choice(things)
@@ -370,16 +377,32 @@ def _overrides() -> Iterator[Phrase]:
             rf"\b{verb}{_GAP}(?:{quality}{_NEAR}{thing}|{thing}{_NEAR}{quality})\b"
             rf"|\b{quality}{_NEAR}{thing}{_GAP}{verb}\b"
         )
-        yield Phrase("ignore_instructions", language, _stems(verbs), _pattern(pattern), _is_latin(verbs))
+        yield Phrase(
+            code="ignore_instructions",
+            language=language,
+            stems=_stems(verbs),
+            pattern=_pattern(pattern),
+            is_latin=_is_latin(verbs),
+        )
     for language, (pattern, stems) in _UNSPACED.items():
-        words = tuple(folded(unicodedata.normalize("NFKC", one)) for one in stems.split())
-        yield Phrase("ignore_instructions", language, words, _pattern(pattern), is_latin=False)
+        yield Phrase(
+            code="ignore_instructions",
+            language=language,
+            stems=_whole(stems),
+            pattern=_pattern(pattern),
+            is_latin=False,
+        )
 
 
 def _others() -> Iterator[Phrase]:
     for code, language, stems, pattern in _OTHERS:
-        words = tuple(folded(unicodedata.normalize("NFKC", one)) for one in stems.split())
-        yield Phrase(code, language, words, _pattern(pattern), _is_latin(stems))
+        yield Phrase(
+            code=code,
+            language=language,
+            stems=_whole(stems),
+            pattern=_pattern(pattern),
+            is_latin=_is_latin(stems),
+        )
 
 
 def _is_latin(words: str) -> bool:

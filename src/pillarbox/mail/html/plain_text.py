@@ -48,12 +48,12 @@ QUOTATION_HEADS = frozenset(("moz-cite-prefix", "outlookmessageheader", "divrply
 
 Instead = Callable[[LexborNode], str | None]
 HostOf = Callable[[str], str]
-"""What is written of the target of a link; "" where it is written as its text alone."""
+"""Returns the host that is written for the target of a link; "" where only its text is."""
 
 LINK_BEGIN = "\x04"
 LINK_TARGET = "\x05"
 LINK_END = "\x06"
-"""What stands around the text of a link, and around its host behind it, where hosts are asked for."""
+"""Marks around the text of a link, and around its host behind it, where hosts are asked for."""
 
 _NO_LINK_MARKS = dict.fromkeys(map(ord, LINK_BEGIN + LINK_TARGET + LINK_END))
 
