@@ -1,8 +1,8 @@
-"""Safe texts of messages (inboxes.md 6.6): what a program may read of what a stranger wrote.
+"""Safe texts of messages (inboxes.md 6.7): what a program may read of what a stranger wrote.
 
-The fence around a text follows from the message by a key of the installation, so it is the same at each reading,
-and no sender can know it. Texts are made when they are read and kept in memory for a minute. Making one takes a
-turn of the team, as reading a message does, and a thread.
+The fence around a text follows from the message by a key of the installation, so it is the same at each
+reading, and no sender can know it. Texts are made when they are read and kept in memory for a minute. Making
+one takes a turn of the team, as reading a message does, and a thread.
 """
 
 from __future__ import annotations

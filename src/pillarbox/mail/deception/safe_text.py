@@ -101,8 +101,8 @@ def _without_marks(text: str) -> str:
 
 
 def _cleaned(words: str) -> str:
-    """Return the words without characters that nobody sees, but for the marks of links. What has the form of a
-    link and is none gets a blank in it."""
+    """Return the words without characters that nobody sees, but for the marks of links. Words that have the
+    form of a link get a blank in it."""
     words = without(_UNSEEN_BUT_MARKS, words)
     words = _LONG_BLANKS.sub(" " * 8, _BLANKS_AT_END.sub("", words))
     return _EMPTY_LINES.sub("\n\n", _FORGED_LINK.sub("] ", words)).strip()
