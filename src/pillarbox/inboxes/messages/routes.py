@@ -101,7 +101,13 @@ async def verdicts(request: Request, db: TeamDb) -> Reply[EmailVerdicts]:
     return Reply(found)
 
 
-@route("GET", SAFE_TEXT, needs=Access.FULL, summary="Retrieve the safe text of an email of a thread")
+@route(
+    "GET",
+    SAFE_TEXT,
+    needs=Access.FULL,
+    inbox_rights=(InboxRight.READ,),
+    summary="Retrieve the safe text of an email of a thread",
+)
 async def safe_text(request: Request, db: TeamDb) -> Reply[wire.SafeText]:
     row = await _message(request, db)
     await _opened(request, db, [row])

@@ -1,6 +1,6 @@
 """The text of a mail that may be handed to a program: what is new in it, as its readers see it.
 
-    words = safe_text(text, html, subject)  # SafeText("Where is it? [see](shop.example)", is_cut=False)
+    words = safe_text(text, html, subject)  # SafeWords("Where is it? [see](shop.example)", is_cut=False)
     fenced(words.text, fence)               # between two lines with a mark that its author could not know
 
 Left out are quotations and signatures, what `hidden_text` calls hidden, alternative texts of images,
@@ -54,14 +54,14 @@ _PORT = re.compile(r":[0-9]{0,5}$")
 _NOT_IN_URL = re.compile(r"[\x00-\x20\x7f]+")
 
 
-class SafeText(NamedTuple):
+class SafeWords(NamedTuple):
     """Words that may be handed to a program, and whether there were more."""
 
     text: str
     is_cut: bool
 
 
-def safe_text(text: str | None, html: str | None, subject: str | None = None) -> SafeText:
+def safe_text(text: str | None, html: str | None, subject: str | None = None) -> SafeWords:
     """Return what is new in a mail, or what it hands on, as its readers see it."""
     words, is_cut = "", False
     if html and html.strip():
@@ -70,16 +70,16 @@ def safe_text(text: str | None, html: str | None, subject: str | None = None) ->
         words = extracted_text.text_of_html(source, subject, _host_of_link)
         if not words and any(map(str.isalnum, marked_html.whole_text_of(source, _host_of_link))):
             # Its readers see words, and all of them are quoted.
-            return SafeText("", is_cut)
+            return SafeWords("", is_cut)
     if not words and text:
         is_cut |= len(text) > extracted_text.LONGEST_TEXT
         words = extracted_text.text_of_plain(_without_marks(text), subject)
     cleaned = _linked(_cleaned(words))
     if len(cleaned) <= LONGEST:
-        return SafeText(cleaned, is_cut)
+        return SafeWords(cleaned, is_cut)
     # A host that is cut would be another host.
     last = max(cleaned.rfind(blank, LONGEST - _LONGEST_WORD, LONGEST) for blank in " \n")
-    return SafeText(cleaned[: LONGEST if last < 0 else last].rstrip(), is_cut=True)
+    return SafeWords(cleaned[: LONGEST if last < 0 else last].rstrip(), is_cut=True)
 
 
 def safe_line(text: str | None) -> str:
