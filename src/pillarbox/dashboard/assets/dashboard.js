@@ -169,7 +169,7 @@
           const page = new DOMParser().parseFromString(await answer.text(), "text/html");
           for (const part of document.querySelectorAll("[data-live-part]")) {
             const fresh = page.getElementById(part.id);
-            const busy = part.contains(document.activeElement) || part.querySelector("details[open], input:checked");
+            const busy = part.contains(document.activeElement) || part.querySelector("details[open]:not([data-fold]), input:checked");
             if (fresh && !busy && fresh.innerHTML !== part.innerHTML) {
               part.replaceChildren(...fresh.childNodes);
               prepare(part);

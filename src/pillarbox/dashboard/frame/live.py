@@ -24,6 +24,7 @@ from pillarbox.dashboard.people.cookies import cookie
 from pillarbox.dashboard.people.page_visits import HEADERS, see_other
 from pillarbox.domains.overview import digest_of_domains
 from pillarbox.emails.search.recent_changes import digest_of_emails
+from pillarbox.inboxes.threads.recent_changes import digest_of_inboxes, digest_of_thread
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.http.request import OctetsAnswer, Reply, Request
 from pillarbox.kernel.http.routing import Access, route
@@ -69,6 +70,8 @@ DIGESTS: Final[Mapping[str, Digest]] = {
     "bulk_acts": digest_of_bulk_acts,
     "automations": digest_of_automations,
     "automation_runs": digest_of_run,
+    "inboxes": digest_of_inboxes,
+    "inbox_threads": digest_of_thread,
 }
 """The kinds of things that pages may show as they change."""
 
@@ -175,6 +178,8 @@ async def _has_session(request: Request, team_id: UUID) -> bool:
             "bulk_acts",
             "automations",
             "automation_runs",
+            "inboxes",
+            "inbox_threads",
         ],
         "id": UUID,
         "seen": str,

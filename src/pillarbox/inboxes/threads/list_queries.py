@@ -96,6 +96,36 @@ KNOWN_LABELS = """
     SELECT id FROM inbox_labels WHERE team_id = $1 AND inbox_id = $2 AND id = ANY ($3::uuid[])
 """
 
+DIGEST = """
+    SELECT concat_ws(' ', i.unread, i.drafts, i.updated_at,
+                     (SELECT md5(string_agg(concat_ws(' ', n.id, n.messages, n.unread, n.drafts), ','
+                                            ORDER BY n.list_class, n.received_at DESC, n.id DESC))
+                        FROM generate_series(0, 19) AS c (number)
+                       CROSS JOIN LATERAL (
+                             SELECT t.id, t.messages, t.unread, t.drafts, t.list_class, t.received_at
+                               FROM inbox_threads t
+                              WHERE t.team_id = i.team_id AND t.inbox_id = i.id AND t.list_class = c.number
+                              ORDER BY t.received_at DESC, t.id DESC
+                              LIMIT 10) AS n))
+      FROM inboxes i
+     WHERE i.team_id = $1 AND i.id = $2
+"""
+
+DIGEST_OF_ALL = """
+    SELECT md5(string_agg(concat_ws(' ', i.id, i.unread, i.drafts, i.updated_at), ',' ORDER BY i.id))
+      FROM (SELECT id, unread, drafts, updated_at
+              FROM inboxes
+             WHERE team_id = $1
+             ORDER BY id DESC
+             LIMIT 100) AS i
+"""
+
+DIGEST_OF_THREAD = """
+    SELECT concat_ws(' ', messages, unread, drafts, folder, assignee)
+      FROM inbox_threads
+     WHERE team_id = $1 AND id = $2
+"""
+
 
 class ThreadPosition(NamedTuple):
     """Where a thread stands in lists."""
@@ -163,3 +193,18 @@ async def items(db: TeamDb, inbox_id: UUID, ids: Sequence[UUID]) -> list[ListedT
 async def known_labels(db: TeamDb, inbox_id: UUID, ids: Sequence[UUID]) -> set[UUID]:
     """Return those of the ids that are labels of the inbox."""
     return set(await db.values(KNOWN_LABELS, inbox_id, ids))
+
+
+async def digest_of_inbox(db: TeamDb, inbox_id: UUID) -> str:
+    """Return a text that is another one after a change of the inbox, or of its newest threads."""
+    return str(await db.value(DIGEST, inbox_id))
+
+
+async def digest_of_all(db: TeamDb) -> str:
+    """Return a text that is another one after a change of the counts of one of the newest inboxes."""
+    return str(await db.value(DIGEST_OF_ALL))
+
+
+async def digest_of_thread(db: TeamDb, thread_id: UUID) -> str:
+    """Return a text that is another one after a change of the thread."""
+    return str(await db.value(DIGEST_OF_THREAD, thread_id))
