@@ -65,6 +65,7 @@ LONGEST_ATTRIBUTE = 2000
 
 _LINK = re.compile(r"(?:https?://|mailto:|#)", re.IGNORECASE)
 _REMOTE = re.compile(r"\s*(?:https?:|ftp:|//)", re.IGNORECASE)
+_BY_HTTP = re.compile(r"\s*(https?:)?//", re.IGNORECASE)
 _DATA = re.compile(r"data:image/(?:png|jpe?g|gif|webp|bmp|avif);base64,[A-Za-z0-9+/=\s]*", re.IGNORECASE)
 _COLOR = re.compile(r"#[0-9A-Fa-f]{3,8}|[A-Za-z]{3,30}")
 _LONG_DATA = re.compile(
@@ -120,10 +121,11 @@ def clean(html: str, pictures: Pictures = no_pictures) -> ShownMail:
     return with_pictures(cleaned(html), pictures)
 
 
-def cleaned(html: str) -> SanitizedHtml:
-    """Return a mail's HTML as it may be shown, whatever its pictures are."""
+def cleaned(html: str, *, with_remote: bool = False) -> SanitizedHtml:
+    """Return a mail's HTML as it may be shown, whatever its pictures are. Those of other servers stay in it
+    `with_remote` alone, for a reader who has asked for them."""
     is_long, html = len(html) > LONGEST, html[:LONGEST]
-    judge = _Judge(sha256(html.encode("utf-8", "replace")).hexdigest()[:32])
+    judge = _Judge(sha256(html.encode("utf-8", "replace")).hexdigest()[:32], with_remote=with_remote)
     bare = _LONG_DATA.sub(lambda found: judge.held(found[0]), html)
     whole = nested(bare, ALLOWED)
     body = nh3.clean(
@@ -195,7 +197,8 @@ class _Judge:
     `mark` is of no use to who writes a mail: it follows from all of its HTML.
     """
 
-    def __init__(self, mark: str) -> None:
+    def __init__(self, mark: str, *, with_remote: bool = False) -> None:
+        self._with_remote = with_remote
         self._pictures: list[MailPicture] = []
         self._mark = f"data:image/png;base64,{mark}"
         self._place = re.compile(rf' src="{re.escape(self._mark)}([0-9]+)="')
@@ -233,6 +236,8 @@ class _Judge:
         if _DATA.fullmatch(source):
             return source
         if _REMOTE.match(source):
+            if self._with_remote and (found := _BY_HTTP.match(source)):
+                return source.strip() if found[1] else f"https:{source.strip()}"
             self.left_out += 1
         return None
 

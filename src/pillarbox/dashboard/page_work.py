@@ -12,6 +12,7 @@ import sys
 from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from hashlib import sha256
 from typing import Any, TypeVar
 from uuid import UUID
@@ -54,6 +55,10 @@ class PageWork:
     def cleaned(self, html: str) -> SanitizedHtml:
         """Return the HTML as it may be shown; for use inside of `work`."""
         return self._made.of("html", html, mail_html.cleaned)
+
+    def cleaned_with_remote(self, html: str) -> SanitizedHtml:
+        """Return the same with pictures of other servers, which the reader has asked for."""
+        return self._made.of("html with remote pictures", html, partial(mail_html.cleaned, with_remote=True))
 
     def links(self, html: str) -> list[MailLink]:
         """Return the links of the HTML; for use inside of `work`."""

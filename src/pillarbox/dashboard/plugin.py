@@ -49,7 +49,7 @@ from pillarbox.dashboard.frame import assets, design, live, search
 from pillarbox.dashboard.frame.live import LiveStreams
 from pillarbox.dashboard.frame.screen_table import ScreenTable, screens_of
 from pillarbox.dashboard.imports import column_mapping, import_list, import_page
-from pillarbox.dashboard.inboxes import inbox_list, inbox_settings, thread_list
+from pillarbox.dashboard.inboxes import conversation, drafts, inbox_list, inbox_settings, thread_list
 from pillarbox.dashboard.installation import (
     acts,
     examination,
@@ -208,6 +208,8 @@ PAGES = collect(
     inbox_list,
     inbox_settings,
     thread_list,
+    conversation,
+    drafts,
     doc_pages,
     request_form,
 )

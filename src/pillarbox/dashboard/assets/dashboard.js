@@ -134,20 +134,37 @@
     if (event.ctrlKey || event.metaKey || event.altKey || event.key === "Shift" || typing(event.target)) return;
     if (event.key === "/") {
       event.preventDefault();
-      openMenu();
-      find.focus();
+      const own = document.querySelector("main [data-key='/']");
+      if (!own) openMenu();
+      (own || find).focus();
     } else if (event.key === "?") {
       event.preventDefault();
       location.assign("/dashboard/keys");
     } else if (pending === "g") {
       const link = document.querySelector(`a[data-keys="${CSS.escape(event.key)}"]`);
       if (link) location.assign(link.href);
+    } else if (presses(event.key)) {
+      event.preventDefault();
     } else if (event.key === "j" || event.key === "k") {
       step(event.key === "j" ? 1 : -1);
     }
     pending = event.key === "g" && pending !== "g" ? "g" : "";
     if (pending) setTimeout(() => { pending = ""; }, 1500);
   });
+  // Elements with a key of their own; x chooses the row with the focus, which acts of a list are about.
+  const presses = (key) => {
+    const box = document.activeElement?.closest("li, tr")?.querySelector("input[name=id]");
+    if (key === "x" && box) { box.click(); return true; }
+    const place = [...document.querySelectorAll("main [data-key]")].find((one) => one.dataset.key === key);
+    if (!place) return false;
+    const rows = place.closest("form[data-rows]");
+    if (rows && !rows.querySelector("input[name=id]:checked")) {
+      if (!box) return false;
+      box.checked = true;
+    }
+    place.click();
+    return true;
+  };
   const openMenu = () => { const menu = document.getElementById("menu"); if (menu) menu.checked = true; };
   const step = (way) => {
     const rows = [...document.querySelectorAll("main a.row")];
@@ -155,6 +172,11 @@
     const now = rows.indexOf(document.activeElement);
     rows[Math.min(rows.length - 1, Math.max(0, now + way))].focus();
   };
+
+  // What is opened counts as seen.
+  for (const form of document.querySelectorAll("form[data-when-seen]")) {
+    fetch(form.action, { method: "POST", body: new URLSearchParams(new FormData(form)), redirect: "manual" }).catch(() => {});
+  }
 
   // Live: the server says that something changed; the parts marked as live are fetched anew.
   const live = document.body.dataset.live;

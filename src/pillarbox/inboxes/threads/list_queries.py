@@ -126,6 +126,10 @@ DIGEST_OF_THREAD = """
      WHERE team_id = $1 AND id = $2
 """
 
+NEWEST_MESSAGE = """
+    SELECT last_message_id FROM inbox_threads WHERE team_id = $1 AND id = $2
+"""
+
 
 class ThreadPosition(NamedTuple):
     """Where a thread stands in lists."""
@@ -208,3 +212,8 @@ async def digest_of_all(db: TeamDb) -> str:
 async def digest_of_thread(db: TeamDb, thread_id: UUID) -> str:
     """Return a text that is another one after a change of the thread."""
     return str(await db.value(DIGEST_OF_THREAD, thread_id))
+
+
+async def newest_message(db: TeamDb, thread_id: UUID) -> UUID | None:
+    """Return the newest message of the thread; None where the team has no such thread."""
+    return await db.value(NEWEST_MESSAGE, thread_id)

@@ -19,3 +19,8 @@ async def digest_of_inboxes(db: TeamDb, inbox_id: UUID | None) -> str:
 async def digest_of_thread(db: TeamDb, thread_id: UUID | None) -> str:
     """Return a text that is another one after a change of this thread, or a message more in it."""
     return "" if thread_id is None else await list_queries.digest_of_thread(db, thread_id)
+
+
+async def newest_message(db: TeamDb, thread_id: UUID) -> UUID | None:
+    """Return the newest message of the thread; None where the team has no such thread."""
+    return await list_queries.newest_message(db, thread_id)
