@@ -12,7 +12,9 @@ import pytest
 
 from dashboard.test_page_rights import asked_of_members, path_in
 from kit.automation_rows import an_automation, lone_trigger
+from kit.inboxes import inbox_domain
 from kit.people import a_person, an_operator, logged_in
+from kit.screens import newest_thread
 from kit.world import Team, World
 from pillarbox.dashboard.automations.drafts import draft_of
 from pillarbox.dashboard.frame.visit import Visit as SeenVisit
@@ -87,6 +89,20 @@ FIELDS: Final[dict[str, dict[str, Any]]] = {
     "/dashboard/forms/new": {"name": "News", "from": "Harbor <hello@harbor.example>"},
     "/dashboard/forms/{form_id}/edit": {"name": "Weekly", "from": "Harbor <hello@harbor.example>"},
     "/dashboard/contacts/imports/new/{upload_id}": {"to_0": "email", "consent_note": "At the fair."},
+    "/dashboard/inboxes/{inbox_id}/settings": {"name": "Help desk", "from_name": "Mina"},
+    "/dashboard/inboxes/{inbox_id}/labels": {"label": "Berths", "color": "#112233"},
+    "/dashboard/inboxes/{inbox_id}/labels/{label_id}": {"name": "Berths", "color": "#112233"},
+    "/dashboard/inboxes/{inbox_id}/threads/{thread_id}/assignee": {"email": ""},
+    "/dashboard/inboxes/{inbox_id}/threads/{thread_id}/emails/{message_id}/forward": {"to": "x@quay.example"},
+    **dict.fromkeys(
+        [
+            "/dashboard/inboxes/{inbox_id}/new-message",
+            "/dashboard/inboxes/{inbox_id}/new-message/send",
+            "/dashboard/inboxes/{inbox_id}/drafts/{draft_id}",
+            "/dashboard/inboxes/{inbox_id}/drafts/{draft_id}/send",
+        ],
+        {"to": "x@quay.example", "subject": "Lanterns", "text": "They shine."},
+    ),
     "/dashboard/request": {
         "operation": "post-suppressions",
         "confirmed": "yes",
@@ -112,6 +128,7 @@ CHANGES_NOTHING: Final = {
     "/dashboard/broadcasts/{broadcast_id}/links": "asks servers for links; the draft stays as it is",
     "/dashboard/broadcasts/{broadcast_id}/editor/links": "asks servers for links; the draft stays as it is",
     "/dashboard/templates/{template_id}/links": "asks servers for links; the template stays as it is",
+    "/dashboard/inboxes/{inbox_id}/threads/{thread_id}/seen": "marks as read what was opened; the log has no views",
     "/dashboard/first-steps/hide": "is about one person's overview",
     "/dashboard/forms/try": "shows a preview",
     "/dashboard/contacts/imports/new": "stores a file, which nothing is made of yet",
@@ -155,6 +172,18 @@ BESIDE: Final = {
     "/dashboard/installation/examination/verify": "as above",
     "/dashboard/templates/{template_id}/block": BY_ITSELF,
     "/dashboard/templates/{template_id}/content": BY_ITSELF,
+    **dict.fromkeys(
+        [
+            "/dashboard/inboxes/{inbox_id}/new-message",
+            "/dashboard/inboxes/{inbox_id}/new-message/send",
+            "/dashboard/inboxes/{inbox_id}/drafts/{draft_id}",
+            "/dashboard/inboxes/{inbox_id}/drafts/{draft_id}/send",
+            "/dashboard/inboxes/{inbox_id}/drafts/{draft_id}/discard",
+            "/dashboard/inboxes/{inbox_id}/threads/{thread_id}/emails/{message_id}/answer",
+            "/dashboard/inboxes/{inbox_id}/threads/{thread_id}/emails/{message_id}/forward",
+        ],
+        "drafts are stored and sent by transactions of their own",
+    ),
     "/dashboard/images/{image_id}/remove": "the file is removed after its row",
     "/dashboard/contacts/{contact_id}/topics": "nothing was chosen, so nothing is changed",
 }
@@ -164,7 +193,7 @@ NAMED: Final = tuple(
     f"{{{name}}}/{act}"
     for name in (
         *("webhook_id", "domain_id", "automation_id", "contact_id", "topic_id", "contact_property_id"),
-        *("template_id", "form_id", "segment_id"),
+        *("template_id", "form_id", "segment_id", "inbox_id"),
     )
     for act in ("delete", "erase")
 )
@@ -185,6 +214,9 @@ async def what_is_chosen(team: Team, path: str) -> dict[str, Any]:
         return {"id": contact, "action": "unsubscribe", "confirmed": "yes"}
     if path.startswith("/dashboard/contacts/{contact_id}/segments"):
         return {"segment": (await team.post("/segments", {"name": "Buyers"})).json()["id"]}
+    if path == "/dashboard/inboxes/new":
+        await inbox_domain(team)
+        return {"local": "help", "domain": "harbor.example"}
     if path == "/dashboard/automations/{automation_id}/edit":
         return {**FIELDS[path], "do": "overwrite", "draft": draft_of(lone_trigger()).packed()}
     return FIELDS.get(path, {})
@@ -198,7 +230,9 @@ async def typed_name(team: Team, route: Route, path: str) -> dict[str, str]:
         return {}
     answer = (await team.get(path.removeprefix("/dashboard").rpartition("/")[0])).json()
     return {
-        "typed_name": next(answer[name] for name in ("endpoint", "email", "key", "name") if name in answer)
+        "typed_name": next(
+            answer[name] for name in ("endpoint", "email", "email_address", "key", "name") if name in answer
+        )
     }
 
 
@@ -230,6 +264,8 @@ async def test_each_form_leaves_a_line_with_the_one_who_sent_it(
     if route.path.startswith(ONE_EMAIL):
         path = route.path.format(email_id=fields["id"])
     fields = {**fields, **await typed_name(team, route, path)}
+    if route.path == "/dashboard/inboxes/{inbox_id}/threads":
+        fields = {"id": str((await newest_thread(team)).id), "action": "archive"}
     if route.path == CONDITIONS:
         drawn = (await browser.get(path)).text
         fields["before"] = unescape(drawn.partition('name="before" value="')[2].partition('"')[0])

@@ -15,7 +15,7 @@ import pytest
 from dashboard.test_page_rights import asked_of_members, path_in
 from kit.many_rows import copy_rows
 from kit.people import a_grant, an_operator, logged_in
-from kit.screens import some_contacts, some_domains, some_mail
+from kit.screens import newest_inbox, some_contacts, some_domains, some_mail
 from kit.statements import all_statements
 from kit.world import Team, world
 from pillarbox.kernel.postgres.bounded_pool import Stateless
@@ -41,6 +41,10 @@ FILTERED: Final = (
     "/dashboard/metrics?span=30d",
     "/dashboard/personal-data/file?address=ada@quay.example",
     "/dashboard/installation/acts?what=login",
+    "/dashboard/inboxes/{inbox_id}?folder=trash",
+    "/dashboard/inboxes/{inbox_id}?unread=1",
+    "/dashboard/inboxes/{inbox_id}?q=refund",
+    "/dashboard/inboxes/{inbox_id}?q=from:iris has:attachment",
     "/dashboard/installation/queue?domain=quay.example",
 )
 """Addresses with filters, beside those that are made from the pages."""
@@ -125,9 +129,10 @@ async def test_pages_read_by_index_and_no_more_than_they_show(
         browser = await logged_in(here, person)
         paths = await filled(team)
         await a_grant(team, person)
+        inbox = (await newest_inbox(team)).id
         assert (await copy_rows(team)).keys() >= {"emails", "contacts", "logs", "people", "audit_entries"}
         heard.is_on = True
-        for path in (*paths, *FILTERED):
+        for path in (*paths, *(path.replace("{inbox_id}", str(inbox)) for path in FILTERED)):
             answer = await browser.get(path)
             assert answer.status_code == (404 if path in NEEDS_MORE else 200), (path, answer.text[-500:])
         heard.is_on = False

@@ -16,6 +16,7 @@ from PIL import Image
 from kit.automation_rows import an_automation, connection, sleeping_runs, step
 from kit.builders import BUILDERS
 from kit.clock import ManualClock
+from kit.inbox_rows import Inbox, Thread, an_inbox
 from kit.mailings import a_mailing, clicked
 from kit.people import a_person
 from kit.webhooks import hook, publish
@@ -477,6 +478,92 @@ async def a_bulk_act(team: Team) -> str:
     return str((await team.post("/contacts/bulk-acts", body)).json()["id"])
 
 
+THREAD: Final = b"""\
+From: Iris Vale <iris@customer.example>\r
+To: Help <help@harbor.example>, ben@quay.example\r
+Cc: nell@quay.example\r
+Subject: Re: Twelve lanterns\r
+Message-ID: <thread-12@customer.example>\r
+MIME-Version: 1.0\r
+Content-Type: multipart/mixed; boundary=mixed\r
+\r
+--mixed\r
+Content-Type: multipart/alternative; boundary=alternative\r
+\r
+--alternative\r
+Content-Type: text/plain; charset=utf-8\r
+\r
+Thank you, they shine. Can I have twelve more?\r
+\r
+On Friday Harbor wrote:\r
+> Your lanterns are on their way.\r
+--alternative\r
+Content-Type: text/html; charset=utf-8\r
+\r
+<p>Thank you, they <b>shine</b>. Can I have twelve more?</p><img src="https://customer.example/pixel.png">\r
+<script>alert(1)</script><img src=x onerror=alert(1)>\r
+<blockquote>Your lanterns are on their way.</blockquote>\r
+--alternative--\r
+--mixed\r
+Content-Type: application/pdf\r
+Content-Disposition: attachment; filename="order.pdf"\r
+\r
+%PDF-1.7\r
+--mixed--\r
+"""
+
+
+async def an_inbox_with_threads(team: Team) -> str:
+    """Make an inbox with labels and threads, one of them with a hostile subject."""
+    inbox = await an_inbox(team, f"help-{uuid4().hex[:8]}")
+    label = await inbox.label("Refunds <b>now</b>")
+    await inbox.thread("Where is my order?", at=3)
+    await inbox.thread("An answer that we have sent", folder="sent", direction="outbound", at=2)
+    thread = await inbox.thread("Refund <i>today</i>", is_read=True)
+    await thread.put_labels([label])
+    return str(inbox.id)
+
+
+async def newest_inbox(team: Team) -> Inbox:
+    """Return the inbox that was made last."""
+    inbox = (await team.get("/inboxes?limit=1")).json()["data"][0]
+    return Inbox(team, UUID(inbox["id"]), inbox["email_address"])
+
+
+async def a_conversation(team: Team) -> str:
+    """Make a thread of the newest inbox, with messages both ways; the last one has a text, HTML with pictures
+    of another server, a quotation and an attachment."""
+    inbox = await newest_inbox(team)
+    thread = await inbox.thread("Twelve <i>lanterns</i>", at=4, is_read=True)
+    await thread.sent(to="iris@customer.example", subject="Twelve lanterns", text="On their way.", at=5)
+    raw = THREAD.replace(b"<thread", b"<%s.thread" % uuid4().hex[:8].encode())
+    await thread.received(raw, at=6)
+    return str(thread.id)
+
+
+async def newest_thread(team: Team) -> Thread:
+    """Return the thread of the newest inbox that had a message last."""
+    inbox = await newest_inbox(team)
+    return Thread(inbox=inbox, id=UUID((await inbox.listed())[0]), messages=[])
+
+
+async def its_message(team: Team) -> str:
+    """Return the newest message of the newest thread."""
+    return str((await (await newest_thread(team)).get("/emails?limit=100")).json()["data"][-1]["id"])
+
+
+async def its_label(team: Team) -> str:
+    return str((await (await newest_inbox(team)).get("/labels")).json()["data"][0]["id"])
+
+
+async def an_inbox_draft(team: Team) -> str:
+    """Make a draft in the newest inbox."""
+    body = {"to": "ada@quay.example", "subject": "Your <b>lanterns</b>", "text": "They shine."}
+    files = [{"content": "aGk=", "filename": "lantern.txt"}]
+    path = f"{(await newest_inbox(team)).url}/drafts"
+    return str((await team.post(path, {**body, "attachments": files})).json()["id"])
+
+
 SUBJECTS: Final[dict[str, Builds]] = {
     "member_id": a_member,
     "team_id": its_team,
@@ -502,6 +589,11 @@ SUBJECTS: Final[dict[str, Builds]] = {
     "template_id": a_template,
     "image_id": a_picture,
     "erasure_id": an_erasure,
+    "inbox_id": an_inbox_with_threads,
+    "thread_id": a_conversation,
+    "message_id": its_message,
+    "label_id": its_label,
+    "draft_id": an_inbox_draft,
 }
 """Makes what a path parameter of a screen names; returns its id."""
 

@@ -111,9 +111,7 @@ async def conversation_page(visit: Visit, *, status: int = 200, problem: str | N
     stored = await stored_thread(visit.db, UUID(inbox.inbox["id"]), thread_id)
     digest = await digest_of_thread(visit.db, thread_id)
     messages, older = await _messages(visit, thread_id)
-    shown = [
-        await _shown(visit, message, is_last=message is messages[-1]) for message in messages
-    ]
+    shown = [await _shown(visit, message, is_last=message is messages[-1]) for message in messages]
     verdicts = await _verdicts(visit, messages)
     images = visit.request.query.text("images")
     return await visit.draw(

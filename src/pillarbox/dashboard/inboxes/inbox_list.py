@@ -66,6 +66,4 @@ async def _new_page(
     names = [domain["name"] for domain in domains]
     if given["domain"] and given["domain"] not in names:
         names.append(given["domain"])
-    return await visit.draw(
-        "inboxes/new.html", status=status, problem=problem, given=given, domains=names
-    )
+    return await visit.draw("inboxes/new.html", status=status, problem=problem, given=given, domains=names)

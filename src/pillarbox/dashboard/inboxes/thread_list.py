@@ -70,9 +70,7 @@ async def change(visit: Visit, form: Form) -> Reply[Html]:
         wrong = t("threads.none_chosen") if not ids else t("threads.no_label")
         return await threads_page(visit, view, status=422, problem=wrong)
     if len(ids) > MOST_CHANGED:
-        return await threads_page(
-            visit, view, status=422, problem=t("threads.too_many", count=MOST_CHANGED)
-        )
+        return await threads_page(visit, view, status=422, problem=t("threads.too_many", count=MOST_CHANGED))
     visit.acts_on(ids[0], action=action, count=len(ids))
     refused = await _change_each(visit, ids, body)
     if refused is not None:

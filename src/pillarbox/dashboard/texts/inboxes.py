@@ -66,7 +66,7 @@ TEXTS: Final[dict[str, str]] = {
     "threads.search.hint": "words, or from:ada has:attachment",
     "threads.search.do": "Search",
     "threads.search.help": "How to search",
-    "threads.search.operators": "Words that must all be there; `\"twelve lanterns\"` for a phrase, `-draft` "
+    "threads.search.operators": 'Words that must all be there; `"twelve lanterns"` for a phrase, `-draft` '
     "for what must not be there, `refun*` for a beginning. `from:`, `to:`, `cc:` and `bcc:` name people, "
     "`has:attachment`, `is:unread`, `after:2026-10-01` and `before:2026-10-31` narrow it down.",
     "threads.only_unread": "Unread",

@@ -69,7 +69,7 @@ TEXTS: Final[dict[str, str]] = {
     "threads.search.hint": "Wörter oder from:ada has:attachment",
     "threads.search.do": "Suchen",
     "threads.search.help": "So suchen Sie",
-    "threads.search.operators": "Alle Wörter müssen vorkommen; `\"zwölf Laternen\"` für eine Wortfolge, "
+    "threads.search.operators": 'Alle Wörter müssen vorkommen; `"zwölf Laternen"` für eine Wortfolge, '
     "`-Entwurf` für etwas, das nicht vorkommen darf, `Erstatt*` für einen Wortanfang. `from:`, `to:`, `cc:` "
     "und `bcc:` nennen Personen; `has:attachment`, `is:unread`, `after:2026-10-01` und `before:2026-10-31` "
     "grenzen ein.",
