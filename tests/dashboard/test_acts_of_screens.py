@@ -25,6 +25,7 @@ from pillarbox.people.audit import Act
 ONE_EMAIL: Final = "/dashboard/emails/{email_id}/"
 HTML: Final = "<p>Twelve lanterns.</p>"
 CONDITIONS: Final = "/dashboard/segments/{segment_id}/conditions"
+A_MESSAGE: Final = {"to": "x@quay.example", "subject": "Lanterns", "text": "They shine."}
 FIELDS: Final[dict[str, dict[str, Any]]] = {
     "/team/name": {"name": "Quay"},
     "/team/members/{member_id}/role": {"role": "viewer"},
@@ -101,7 +102,7 @@ FIELDS: Final[dict[str, dict[str, Any]]] = {
             "/dashboard/inboxes/{inbox_id}/drafts/{draft_id}",
             "/dashboard/inboxes/{inbox_id}/drafts/{draft_id}/send",
         ],
-        {"to": "x@quay.example", "subject": "Lanterns", "text": "They shine."},
+        A_MESSAGE,
     ),
     "/dashboard/request": {
         "operation": "post-suppressions",
@@ -128,7 +129,7 @@ CHANGES_NOTHING: Final = {
     "/dashboard/broadcasts/{broadcast_id}/links": "asks servers for links; the draft stays as it is",
     "/dashboard/broadcasts/{broadcast_id}/editor/links": "asks servers for links; the draft stays as it is",
     "/dashboard/templates/{template_id}/links": "asks servers for links; the template stays as it is",
-    "/dashboard/inboxes/{inbox_id}/threads/{thread_id}/seen": "marks as read what was opened; the log has no views",
+    "/dashboard/inboxes/{inbox_id}/threads/{thread_id}/seen": "marks as read; the log has no views",
     "/dashboard/first-steps/hide": "is about one person's overview",
     "/dashboard/forms/try": "shows a preview",
     "/dashboard/contacts/imports/new": "stores a file, which nothing is made of yet",
@@ -265,7 +266,7 @@ async def test_each_form_leaves_a_line_with_the_one_who_sent_it(
         path = route.path.format(email_id=fields["id"])
     fields = {**fields, **await typed_name(team, route, path)}
     if route.path == "/dashboard/inboxes/{inbox_id}/threads":
-        fields = {"id": str((await newest_thread(team)).id), "action": "archive"}
+        fields = {"id": str((await newest_thread(team)).id), "do": "archive"}
     if route.path == CONDITIONS:
         drawn = (await browser.get(path)).text
         fields["before"] = unescape(drawn.partition('name="before" value="')[2].partition('"')[0])

@@ -106,20 +106,20 @@ async def test_threads_are_listed_by_folder_label_and_words(mail: InboxMail) -> 
     assert (await ada.get(f"{here}?folder=nowhere")).status_code == 422
     label = (await mail.team.post(f"/inboxes/{inbox}/labels", {"name": "Money"})).json()["id"]
     act = f"{here}/threads"
-    done = await sent(ada, here, act, id=refund, action="label", label_id=label)
+    done = await sent(ada, here, act, id=refund, do="label", label_id=label)
     assert "The label is added." in done.text
     assert threads_in(await ada.get(f"{here}?label={label}")) == [refund]
-    await sent(ada, here, act, id=lanterns, action="read")
+    await sent(ada, here, act, id=lanterns, do="read")
     assert threads_in(await ada.get(f"{here}?unread=1")) == [refund]
-    moved = await sent(ada, here, act, id=[refund, lanterns], action="archive")
+    moved = await sent(ada, here, act, id=[refund, lanterns], do="archive")
     assert "Archived." in moved.text
     assert threads_in(moved) == []
     assert set(threads_in(await ada.get(f"{here}?folder=archive"))) == {refund, lanterns}
-    await sent(ada, here, act, id=refund, action="spam", folder="archive")
-    await sent(ada, here, act, id=lanterns, action="trash", folder="archive")
+    await sent(ada, here, act, id=refund, do="spam", folder="archive")
+    await sent(ada, here, act, id=lanterns, do="trash", folder="archive")
     assert (await folder_of(mail, inbox, refund), await folder_of(mail, inbox, lanterns)) == ("spam", "trash")
-    assert (await ada.send(here, act, action="archive")).status_code == 422
-    assert (await ada.send(here, act, id=refund, action="explode")).status_code == 422
+    assert (await ada.send(here, act, do="archive")).status_code == 422
+    assert (await ada.send(here, act, id=refund, do="explode")).status_code == 422
 
 
 async def test_a_list_of_many_threads_has_pages(mail: InboxMail) -> None:
@@ -166,7 +166,7 @@ async def test_a_conversation_is_read_answered_and_archived(mail: InboxMail) -> 
     again = await ada.post(f"{path}/send", **fields)
     assert (again.status_code, again.headers["location"]) == (303, here)
     assert len(await mail.emails(inbox, {"id": thread})) == 2
-    await sent(ada, here, f"{LIST}/{inbox}/threads", id=thread, thread=thread, action="archive")
+    await sent(ada, here, f"{LIST}/{inbox}/threads", id=thread, thread=thread, do="archive")
     assert await folder_of(mail, inbox, thread) == "archive"
 
 
@@ -295,7 +295,7 @@ async def test_viewers_read_and_change_nothing(mail: InboxMail) -> None:
     assert page.status_code == 200
     assert "<textarea" not in page.text
     assert "/answer" not in page.text
-    answer = await ben.post(f"{here}/threads", id=thread, action="archive")
+    answer = await ben.post(f"{here}/threads", id=thread, do="archive")
     assert answer.status_code == 403
     assert (await ben.get(f"{here}/new-message")).status_code == 403
     assert await folder_of(mail, inbox, thread) == "inbox"
@@ -310,7 +310,7 @@ async def test_the_threads_of_another_team_are_neither_shown_nor_changed(mail: I
     await ben.get("/account")
     for path in (f"{LIST}/{inbox}", f"{LIST}/{inbox}/threads/{thread['id']}", f"{LIST}/{inbox}/settings"):
         assert (await ben.get(path)).status_code == 404, path
-    act = await ben.post(f"{LIST}/{inbox}/threads", id=thread["id"], action="trash")
+    act = await ben.post(f"{LIST}/{inbox}/threads", id=thread["id"], do="trash")
     assert act.status_code == 404
     assert await folder_of(mail, inbox, thread["id"]) == "inbox"
 

@@ -1,4 +1,4 @@
-"""Folds what a mail quotes, in HTML that was cleaned: each outermost quotation opens by itself, without script."""
+"""Folds what a mail quotes, in cleaned HTML: each outermost quotation opens by itself, without a script."""
 
 from __future__ import annotations
 

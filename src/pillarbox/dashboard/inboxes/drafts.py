@@ -11,8 +11,8 @@ from pillarbox.dashboard.frame.paging import list_page
 from pillarbox.dashboard.frame.screens import act, screen
 from pillarbox.dashboard.frame.times import local_text
 from pillarbox.dashboard.frame.visit import Visit
-from pillarbox.dashboard.inboxes.conversation import MESSAGE, message_path, thread_path
-from pillarbox.dashboard.inboxes.inbox_frame import FOLDERS, HERE, ONE, inbox_frame, inbox_path
+from pillarbox.dashboard.inboxes.conversation import MESSAGE, message_path
+from pillarbox.dashboard.inboxes.inbox_frame import FOLDERS, HERE, ONE, inbox_frame, inbox_path, thread_path
 from pillarbox.dashboard.people.page_visits import Form
 from pillarbox.dashboard.texts import t
 from pillarbox.inboxes.sending.recipients import InboxAddresses, MessageAddressees, reply

@@ -64,7 +64,7 @@ async def show(visit: Visit) -> Reply[Html]:
 async def change(visit: Visit, form: Form) -> Reply[Html]:
     """Mark, move or label the chosen threads."""
     view = {name: form.get(name) or None for name in VIEW}
-    action, ids = form.get("action"), chosen(form)
+    action, ids = form.get("do"), chosen(form)
     body = {"label_id": form.get("label_id")} if action == "label" else CHANGES.get(action)
     if not ids or body is None or body == {"label_id": ""}:
         wrong = t("threads.none_chosen") if not ids else t("threads.no_label")

@@ -96,7 +96,8 @@ TEXTS: Final[dict[str, str]] = {
     "conversation.as_text": "As text",
     "conversation.frame": "The message as HTML",
     "conversation.no_text": "The message has no text.",
-    "conversation.blocked": "Pictures of other servers are blocked: they tell the sender that somebody reads.",
+    "conversation.blocked": "Pictures of other servers are blocked: they tell the sender that "
+    "somebody reads.",
     "conversation.show_pictures": "Show them",
     "conversation.older": "Older messages",
     "conversation.newest": "Newest messages",
