@@ -44,6 +44,7 @@ SAME_IN_GERMAN = frozenset(
     template.variable.string template.version template.version.size templates.name theme.footer
     docs.dashboard docs.kind.format docs.kind.null docs.llms.resource domain.not_checked domain.region
     domain.reputation domain.title domain.tracking domains.name domains.status domains.title email.broadcast
+    folder.spam inbox.labels inboxes.domain inboxes.name threads.label_choose threads.spam
     imports.status imports.type.string
     email.by_host email.tags email.text email.webhooks emails.broadcast emails.domain emails.tag
     enrolment.code factor.code invitation.team kind_group.domain limit.most_domains limit.most_webhooks

@@ -165,6 +165,7 @@ SMALL_ON_PURPOSE = {
     "pillarbox.automations.execution.mail_waits": "waits for mail beside those for events of contacts",
     "pillarbox.contacts.imports.speed": "a rule in numbers, with tests of its own",
     "pillarbox.dashboard.icon": "a picture, drawn once",
+    "pillarbox.dashboard.inboxes.search_operators": "a reader of a text, with tests of its own",
     "pillarbox.delivery.retries": "the table of retries",
     "pillarbox.delivery.smtp.tls_modes": "the table of how TLS is wanted",
     "pillarbox.doctor.clocks": "as above",

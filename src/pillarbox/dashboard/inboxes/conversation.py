@@ -39,7 +39,7 @@ HEIGHTS: Final = ((300, "short"), (1500, "middle"))
 _FROM_ELSEWHERE: Final = re.compile(r"<img\b[^>]{0,2000}?\bsrc\s*=\s*[\"']?\s*(?:https?:)?//", re.IGNORECASE)
 
 
-class ShownMessage(NamedTuple):
+class ConversationMessage(NamedTuple):
     """A message as the page shows it. `text` are its own words, `whole` all of it where it quotes something.
     `height` is that of the frame of its HTML, None for a message without HTML."""
 
@@ -162,7 +162,7 @@ async def _messages(visit: Visit, thread_id: UUID) -> tuple[list[Mapping[str, An
     return messages, older
 
 
-async def _shown(visit: Visit, message: Mapping[str, Any], *, is_last: bool) -> ShownMessage:
+async def _shown(visit: Visit, message: Mapping[str, Any], *, is_last: bool) -> ConversationMessage:
     own = message["extracted_text"] or message["text"]
     is_open = is_last or not message["read"]
     text, is_cut = pages.screen_text(own, LONGEST_OPEN if is_open else LONGEST_FOLDED)
@@ -173,7 +173,7 @@ async def _shown(visit: Visit, message: Mapping[str, Any], *, is_last: bool) -> 
     if message["attachments"]:
         path = f"{thread_path(visit)}/emails/{message['id']}/attachments"
         files = (await visit.get(path, shown=False))["data"]
-    return ShownMessage(
+    return ConversationMessage(
         message=message,
         text=text,
         whole=whole if is_quoting else None,

@@ -1,4 +1,4 @@
-"""What stands beside every list of an inbox: the other inboxes, the folders and the labels."""
+"""The part of a screen beside a list of an inbox: the other inboxes, the folders and the labels."""
 
 from __future__ import annotations
 

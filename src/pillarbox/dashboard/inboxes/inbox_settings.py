@@ -20,7 +20,7 @@ SETTINGS: Final = f"{ONE}/settings"
 @screen(SETTINGS, title="inbox.settings", query={"done": str})
 async def show(visit: Visit) -> Reply[Html]:
     """Show names, addresses and labels."""
-    return await settings_page(visit)
+    return await inbox_settings_page(visit)
 
 
 @act(SETTINGS, title="inbox.save", back=HERE, records=Act.INBOX_CHANGED)
@@ -30,7 +30,7 @@ async def change(visit: Visit, form: Form) -> Reply[Html]:
     try:
         await visit.patch(inbox_path(visit), given)
     except Problem as problem:
-        return await settings_page(visit, given, status=problem.status, problem=problem.message)
+        return await inbox_settings_page(visit, given, status=problem.status, problem=problem.message)
     return _back(visit, "inbox_changed")
 
 
@@ -42,7 +42,7 @@ async def add_label(visit: Visit, form: Form) -> Reply[Html]:
         body = {"name": given["label"], "color": given["color"] or None}
         await visit.post(f"{inbox_path(visit)}/labels", body)
     except Problem as problem:
-        return await settings_page(visit, given, status=problem.status, problem=problem.message)
+        return await inbox_settings_page(visit, given, status=problem.status, problem=problem.message)
     return _back(visit, "label_added")
 
 
@@ -52,7 +52,7 @@ async def change_label(visit: Visit, form: Form) -> Reply[Html]:
     try:
         await visit.patch(_label_path(visit), {"name": form.get("name").strip(), "color": form.get("color")})
     except Problem as problem:
-        return await settings_page(visit, status=problem.status, problem=problem.message)
+        return await inbox_settings_page(visit, status=problem.status, problem=problem.message)
     return _back(visit, "label_changed")
 
 
@@ -73,12 +73,12 @@ async def delete(visit: Visit, form: Form) -> Reply[Html]:
     """Delete the inbox with all that is in it, if its address was typed."""
     inbox = await visit.get(inbox_path(visit))
     if form.get("typed_name").strip().lower() != inbox["email_address"].strip().lower():
-        return await settings_page(visit, status=422, problem=t("inbox.typed_wrong"))
+        return await inbox_settings_page(visit, status=422, problem=t("inbox.typed_wrong"))
     await visit.delete(inbox_path(visit))
     return visit.to(HERE, done="inbox_deleted")
 
 
-async def settings_page(
+async def inbox_settings_page(
     visit: Visit, typed: Mapping[str, Any] | None = None, *, status: int = 200, problem: str | None = None
 ) -> Reply[Html]:
     """Show the settings. `typed` is what a refused form had."""

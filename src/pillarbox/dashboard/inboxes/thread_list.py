@@ -34,7 +34,7 @@ CHANGES: Final[Mapping[str, Mapping[str, Any]]] = {
     "spam": {"folder": "spam"},
     "trash": {"folder": "trash"},
 }
-"""What a button changes, as the API takes it."""
+"""The change that each button asks for, as the API takes it."""
 
 STAYS: Final = ("read", "label")
 """Buttons of the page of a thread that lead back to it; the others lead to the list."""
