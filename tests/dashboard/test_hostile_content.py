@@ -59,8 +59,7 @@ NOT_SHOWN: Final = frozenset(
     contents.preview_text contents.sender contents.subject deliveries.last_host deliveries.last_reply
     domains.records form_sign_ups.address form_sign_ups.content form_sign_ups.network
     inbox_draft_attachments.content_type
-    inbox_draft_attachments.filename inbox_drafts.html inbox_drafts.subject inbox_drafts.text
-    inbox_drafts.to_list inbox_labels.color inbox_labels.name inbox_messages.message_id
+        inbox_labels.name inbox_messages.message_id
     inbox_messages.searched inbox_messages.sender inbox_messages.subject inbox_messages.to_list
     inbox_threads.assignee inbox_threads.subject inboxes.email_address inboxes.from_name inboxes.name
     inboxes.receiving_address metric_increments.domain_name oauth_clients.client_uri
