@@ -106,7 +106,7 @@ DIGEST = """
                                FROM inbox_threads t
                               WHERE t.team_id = i.team_id AND t.inbox_id = i.id AND t.list_class = c.number
                               ORDER BY t.received_at DESC, t.id DESC
-                              LIMIT 10) AS n))
+                              LIMIT 5) AS n))
       FROM inboxes i
      WHERE i.team_id = $1 AND i.id = $2
 """

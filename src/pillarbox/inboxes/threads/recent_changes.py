@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Final
 from uuid import UUID
 
 from pillarbox.inboxes.threads import list_queries
 from pillarbox.kernel.postgres.database import TeamDb
+
+NO_THREAD: Final = UUID(int=0)
 
 
 async def digest_of_inboxes(db: TeamDb, inbox_id: UUID | None) -> str:
@@ -18,7 +21,7 @@ async def digest_of_inboxes(db: TeamDb, inbox_id: UUID | None) -> str:
 
 async def digest_of_thread(db: TeamDb, thread_id: UUID | None) -> str:
     """Return a text that is another one after a change of this thread, or a message more in it."""
-    return "" if thread_id is None else await list_queries.digest_of_thread(db, thread_id)
+    return await list_queries.digest_of_thread(db, thread_id or NO_THREAD)
 
 
 async def newest_message(db: TeamDb, thread_id: UUID) -> UUID | None:
