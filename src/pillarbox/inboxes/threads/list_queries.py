@@ -216,4 +216,5 @@ async def digest_of_thread(db: TeamDb, thread_id: UUID) -> str:
 
 async def newest_message(db: TeamDb, thread_id: UUID) -> UUID | None:
     """Return the newest message of the thread; None where the team has no such thread."""
-    return await db.value(NEWEST_MESSAGE, thread_id)
+    newest: UUID | None = await db.value(NEWEST_MESSAGE, thread_id)
+    return newest
