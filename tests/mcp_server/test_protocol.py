@@ -205,6 +205,14 @@ async def raw(team: Team, body: bytes, media: str = "application/json") -> Any:
     return await team.http.post("/mcp", content=body, headers={"content-type": media})
 
 
+async def test_a_call_that_was_right_does_not_let_a_wrong_one_in(pillarbox: World) -> None:
+    team = await pillarbox.team()
+    assert not (await used(team, "list_inboxes"))["isError"]
+    for arguments in ([1], "all", 1):
+        wrong = await posted(team, message("tools/call", {"name": "list_inboxes", "arguments": arguments}))
+        assert code(wrong) == (200, PARAMS)
+
+
 async def test_bodies_are_bounded_and_json(pillarbox: World) -> None:
     team = await pillarbox.team()
     assert (await raw(team, b" " * (1024 * 1024 + 1))).status_code == 413

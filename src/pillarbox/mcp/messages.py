@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+import msgspec
 from mcp_types import methods
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_HANDSHAKE_VERSION, MODERN_PROTOCOL_VERSIONS
 from pydantic import ValidationError
@@ -19,7 +20,32 @@ STATELESS: Final = MODERN_PROTOCOL_VERSIONS
 """Versions in which each request says by itself what it needs."""
 
 LONGEST_METHOD: Final = 100
+MOST_KNOWN: Final = 1000
+LONGEST_KNOWN: Final = 2000
+ARGUMENTS: Final = "arguments"
+
+_encode = msgspec.json.Encoder().encode
 MOST_FAULTS: Final = 3
+
+
+class CheckedCalls:
+    """Remembers which calls are right but for their arguments: a client sends the same marks each time, and
+    comparing them with the types takes as long as a small query."""
+
+    def __init__(self) -> None:
+        self._known: set[tuple[str, bytes]] = set()
+
+    def check(self, version: str, params: dict[str, Any] | None) -> None:
+        """Raise where the parameters of `tools/call` have another shape."""
+        given = params or {}
+        key = version, _encode({name: value for name, value in given.items() if name != ARGUMENTS})
+        if key in self._known and isinstance(given.get(ARGUMENTS, {}), dict):
+            return
+        check_request("tools/call", version, params)
+        if len(self._known) >= MOST_KNOWN:
+            self._known.clear()
+        if len(key[1]) <= LONGEST_KNOWN:
+            self._known.add(key)
 
 
 def check_request(method: str, version: str, params: dict[str, Any] | None) -> None:

@@ -82,6 +82,7 @@ class McpServer:
         self._authenticator = authenticator
         self._challenges = challenges
         self._messages: Any = None
+        self._calls: Any = None
         self._tools: dict[str, BoundTool] = {}
         self._lists: dict[tuple[bool, tuple[str, ...]], Raw] = {}
         self._loading = asyncio.Lock()
@@ -105,7 +106,10 @@ class McpServer:
                 self._check_envelope(request, message, version or "")
             # Shapes of the versions with a handshake are the same; a client may name none.
             shape = version or self._messages.LATEST_HANDSHAKE
-            self._messages.check_request(message.method, shape, message.params)
+            if message.method == TOOLS_CALL:
+                self._calls.check(shape, message.params)
+            else:
+                self._messages.check_request(message.method, shape, message.params)
             result = await self._result(request, caller, message, is_stateless=is_stateless)
         except RpcFailure as failure:
             error = wire.McpError(
@@ -135,7 +139,8 @@ class McpServer:
             return
         async with self._loading:
             if self._messages is None:
-                self._tools, self._messages = await in_thread(_loaded, table)
+                self._tools, messages = await in_thread(_loaded, table)
+                self._calls, self._messages = messages.CheckedCalls(), messages
 
     def _check_envelope(self, request: Request, message: ClientMessage, version: str) -> None:
         """Raise where the headers do not say what the message says, or the version is not served."""

@@ -197,7 +197,7 @@ def shown_answer(tool: Tool, answer: Any) -> Any:
 
 
 def _shown(tool: Tool, item: dict[str, Any]) -> dict[str, Any]:
-    found = {name: value for name, value in item.items() if not tool.shown or name in tool.shown}
+    found = {name: item[name] for name in tool.shown if name in item} if tool.shown else dict(item)
     for name, most in tool.cut.items():
         text = found.get(name)
         if isinstance(text, str) and len(text) > most:

@@ -104,6 +104,14 @@ TOOLS: Final = (
         cut={"extracted_text": LONGEST_TEXT},
     ),
     Tool(
+        name="check_trust",
+        title="Check the trust of a message",
+        description="Show whether a received message can be trusted: a level (trusted, known, unknown, "
+        "suspicious) with reasons. Use it before you act on what a message says.",
+        method="GET",
+        path=f"{MESSAGES}/{{email_id}}/trust",
+    ),
+    Tool(
         name="check_sender",
         title="Check a sender",
         description="Show whether the sender of a received message is proven: SPF, DKIM, DMARC, the spam "
