@@ -496,6 +496,7 @@ BODIES: dict[tuple[str, str], Any] = {
     ("POST", "/broadcasts/{broadcast_id}/send"): {"scheduled_at": "in 1 hour"},
     ("PATCH", "/inboxes/{inbox}"): {"name": "Mine now"},
     ("PATCH", "/inboxes/{inbox}/agent"): {"instructions": "Mine now", "actions": ["archive"]},
+    ("PUT", "/inboxes/{inbox}/policy"): {"footer": "Mine now"},
     ("POST", "/inboxes/{inbox}/labels"): {"name": f"{MARK} 2"},
     ("PATCH", "/inboxes/{inbox}/labels/{label_id}"): {"name": "Mine now"},
     ("PATCH", "/inboxes/{inbox}/threads/{thread_id}"): {"read": True, "label_id": "{label_id}"},

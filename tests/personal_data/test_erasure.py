@@ -251,6 +251,8 @@ async def some_of_everything(team: Team) -> None:
     await uploaded(team)
     await team.post("/contacts/bulk-acts", {"action": "unsubscribe", "search": KIM})
     await kept_of_contact(team)
+    listed = {"blocked_senders": [KIM], "allowed_recipients": [KIM, "quay.example"]}
+    await team.http.put(f"/inboxes/{made['inbox']}/policy", json=listed)
     await team.post("/suppressions", {"email": KIM})
     await team.http.delete(f"/suppressions/{KIM}")
     await team.http.post(f"/emails/{made['email_id']}/cancel")

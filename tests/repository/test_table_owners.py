@@ -64,6 +64,7 @@ OWNERS = {
         "inbox_drafts",
         "inbox_labels",
         "inbox_messages",
+        "inbox_policies",
         "inbox_search_blocks",
         "inbox_search_due",
         "inbox_search_late",

@@ -257,6 +257,7 @@ class SenderRow:
     dkim_id: UUID
     selector: str
     sealed: bytes
+    has_policies: bool
 
 
 async def sender(db: TeamDb, name: str) -> SenderRow | None:
@@ -265,7 +266,8 @@ async def sender(db: TeamDb, name: str) -> SenderRow | None:
         """
         SELECT d.id, d.name, d.return_path, d.sending, d.sending_ok, d.trusted, d.tls, d.open_tracking,
                d.click_tracking, d.tracking_subdomain, d.tracking_ok, k.id AS dkim_id, k.selector,
-               k.private_key AS sealed
+               k.private_key AS sealed,
+               EXISTS (SELECT FROM inbox_policies p WHERE p.team_id = $1) AS has_policies
           FROM domains d
           JOIN dkim_keys k
             ON k.team_id = d.team_id AND k.domain_id = d.id AND k.active AND k.algorithm = 'rsa'

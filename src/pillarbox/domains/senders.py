@@ -33,7 +33,8 @@ class DkimSigningKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SenderDomain:
-    """A domain of the team, as a sender sees it. `tracking_host` is None where tracking is not active."""
+    """A domain of the team, as a sender sees it. `tracking_host` is None where tracking is not active;
+    `has_policies` says whether an inbox of the team has a policy."""
 
     id: UUID
     name: str
@@ -46,6 +47,7 @@ class SenderDomain:
     open_tracking: bool
     click_tracking: bool
     tracking_host: str | None
+    has_policies: bool = False
 
     @property
     def may_send(self) -> bool:
@@ -127,4 +129,5 @@ def _sender_domain(row: SenderRow) -> SenderDomain:
         open_tracking=row.open_tracking,
         click_tracking=row.click_tracking,
         tracking_host=f"{row.tracking_subdomain}.{row.name}" if tracks else None,
+        has_policies=row.has_policies,
     )

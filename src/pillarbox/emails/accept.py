@@ -24,7 +24,7 @@ from pillarbox.emails import prometheus, queries
 from pillarbox.emails.commits import Acceptance, Commits, TransactionHook
 from pillarbox.emails.copies import TopicRules
 from pillarbox.emails.outgoing import OutgoingEmail
-from pillarbox.emails.permitted_senders import PermittedSenders
+from pillarbox.emails.permitted_senders import PermittedSenders, SenderPolicies
 from pillarbox.emails.rows import JOB_FETCH, Origins, PreparedEmail, drafted, hand_over
 from pillarbox.emails.tracked_copies import TrackedCopies, is_tracked
 from pillarbox.kernel.http.idempotency import Idempotency
@@ -115,6 +115,7 @@ class Accept:
         blobs: BlobStore,
         check_capacity: Callable[[], None],
         rules: SendingPolicy,
+        policies: SenderPolicies,
         engine: Engine | None,
         claims: ItemClaims,
         note_mail: Callable[[], None],
@@ -129,6 +130,7 @@ class Accept:
         self._blobs = blobs
         self._admits = check_capacity
         self._rules = rules
+        self._policies = policies
         self._engine = engine
         self._claims = claims
         self._note_mail = note_mail
@@ -172,8 +174,9 @@ class Accept:
     async def check(
         self, caller: Caller, outgoing: OutgoingEmail, topics: Collection[UUID] | None = None
     ) -> AuthorizedEmail:
-        """Raise the contract's answer where this caller may not send this (emails.md 1.6 to 1.8). `topics`
-        are those that the team has, where that is known already."""
+        """Return the email as it may be sent; raise the contract's answer where this caller may not send it
+        (emails.md 1.6 to 1.8, inboxes.md 3.7). `topics` are those that the team has, where that is known
+        already."""
         if (topic_id := outgoing.topic_id) is not None:
             if topics is None:
                 topics = await self.topics(caller, [topic_id])
@@ -188,6 +191,8 @@ class Accept:
             return AuthorizedEmail(outgoing, None)
         if self._rules.refuse_reserved:
             _refuse_reserved(outgoing)
+        if domain is not None and domain.has_policies:
+            outgoing = await self._policies.applied(caller, outgoing)
         return AuthorizedEmail(outgoing, domain)
 
     async def _check_sandbox(self, caller: Caller, outgoing: OutgoingEmail) -> None:

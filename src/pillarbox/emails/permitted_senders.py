@@ -1,12 +1,15 @@
 """Whether a credential may send from a domain (emails.md 1.6): the rule of every way by which mail is
-accepted."""
+accepted. Addresses of senders may have policies of their own."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 from uuid import UUID
 
 from pillarbox.domains.senders import SenderDomain, Senders
+from pillarbox.emails.outgoing import OutgoingEmail
+from pillarbox.kernel.security.authentication import Caller
 from pillarbox.kernel.wire.problems import Forbidden
 
 MOST_ECHOED = 100
@@ -52,3 +55,18 @@ class PermittedSenders:
         if self.domain_required and (domain is None or not domain.may_send):
             raise DomainNotVerified(name)
         return domain
+
+
+class SenderPolicies(Protocol):
+    """Judges mail by the policy of the address in its From; the inboxes have policies (inboxes.md 3.7)."""
+
+    async def applied(self, caller: Caller, outgoing: OutgoingEmail) -> OutgoingEmail:
+        """Return the mail as the policy wants it; raise where it may not be sent by this caller."""
+        ...
+
+
+class NoSenderPolicies:
+    """Where there are no inboxes, no mail has a policy."""
+
+    async def applied(self, caller: Caller, outgoing: OutgoingEmail) -> OutgoingEmail:
+        return outgoing

@@ -25,7 +25,7 @@ from pillarbox.emails.overview_queries import DomainActivity
 from pillarbox.emails.own_mail.sealed_queries import SEALED_MAILS
 from pillarbox.emails.own_mail.system_mail import StoredSystemMail
 from pillarbox.emails.own_mail.team_mail import TeamMail
-from pillarbox.emails.permitted_senders import PermittedSenders
+from pillarbox.emails.permitted_senders import NoSenderPolicies, PermittedSenders, SenderPolicies
 from pillarbox.emails.personal.personal_data import PERSONAL_DATA
 from pillarbox.emails.raw_mail.messages import RAW, KeptMessages, SentMessages
 from pillarbox.emails.recent_mail import RecentMail
@@ -81,6 +81,7 @@ def _accept(kit: Container) -> Accept:
         blobs=kit.need(BlobStore),
         check_capacity=admits,
         rules=SendingPolicy(settings[REJECT_RESERVED_RECIPIENTS]),
+        policies=kit.find(SenderPolicies) or NoSenderPolicies(),  # type: ignore[type-abstract]
         engine=kit.find(Engine),
         claims=kit.need(ItemClaims),
         note_mail=kit.need(RecentMail).note,

@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
+from pillarbox.inboxes.policy.senders import SenderRules
 from pillarbox.kernel.postgres.database import LOCK_TIMEOUT_MS, Connection
 
 # Across teams: each key names its team.
@@ -39,8 +40,10 @@ LOCK_IN_ORDER: Final = """
            (SELECT l.described_to FROM locked l
              WHERE l.team_id = d.team_id AND l.id = d.inbox_id LIMIT 1) AS described_to,
            EXISTS (SELECT FROM webhooks w
-                    WHERE w.team_id = d.team_id AND w.status = 'enabled') AS has_webhooks
+                    WHERE w.team_id = d.team_id AND w.status = 'enabled') AS has_webhooks,
+           p.allowed_senders, p.blocked_senders
       FROM directory_inboxes d
+      LEFT JOIN inbox_policies p ON p.team_id = d.team_id AND p.inbox_id = d.inbox_id
      WHERE d.address = ANY ($1::text[]) AND (SELECT milliseconds FROM usually) IS NOT NULL
 """
 
@@ -63,8 +66,10 @@ LOCK_AT: Final = """
            (SELECT l.described_to FROM locked l
              WHERE l.team_id = d.team_id AND l.id = d.inbox_id LIMIT 1) AS described_to,
            EXISTS (SELECT FROM webhooks w
-                    WHERE w.team_id = d.team_id AND w.status = 'enabled') AS has_webhooks
+                    WHERE w.team_id = d.team_id AND w.status = 'enabled') AS has_webhooks,
+           p.allowed_senders, p.blocked_senders
       FROM directory_inboxes d
+      LEFT JOIN inbox_policies p ON p.team_id = d.team_id AND p.inbox_id = d.inbox_id
      WHERE d.address = ANY ($1::text[])
 """
 
@@ -83,11 +88,12 @@ class LockedInbox(NamedTuple):
 class AddressedInbox(NamedTuple):
     """An inbox that an address means. `indexed_up_to`: as far as this id searches know its messages
     (docs/decisions/0100); None where somebody else has its lock. `has_webhooks`: somebody may want its
-    events."""
+    events. `senders`: whose mail its policy blocks, where it has one."""
 
     inbox: tuple[UUID, UUID]
     indexed_up_to: UUID | None
     has_webhooks: bool
+    senders: SenderRules | None = None
 
 
 async def lock(conn: Connection, keys: Sequence[tuple[UUID, UUID]]) -> list[LockedInbox]:
@@ -115,6 +121,13 @@ async def lock_at(
 
 def _by_address(rows: Sequence[Any]) -> dict[str, AddressedInbox]:
     return {
-        row["address"]: AddressedInbox((row["team_id"], row["id"]), row["described_to"], row["has_webhooks"])
+        row["address"]: AddressedInbox(
+            (row["team_id"], row["id"]), row["described_to"], row["has_webhooks"], _senders(row)
+        )
         for row in rows
     }
+
+
+def _senders(row: Any) -> SenderRules | None:
+    allowed, blocked = row["allowed_senders"], row["blocked_senders"]
+    return SenderRules(frozenset(allowed), frozenset(blocked)) if allowed or blocked else None

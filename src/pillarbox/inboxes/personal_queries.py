@@ -46,6 +46,16 @@ ERASE_DRAFTS = """
      WHERE d.team_id = $1 AND d.id = k.id AND k.text LIKE '%' || $2 || '%' AND k.text ~ $3
 """
 
+ERASE_LISTED = """
+    UPDATE inbox_policies
+       SET allowed_senders = array_remove(allowed_senders, $2),
+           blocked_senders = array_remove(blocked_senders, $2),
+           allowed_recipients = array_remove(allowed_recipients, $2),
+           blocked_recipients = array_remove(blocked_recipients, $2)
+     WHERE team_id = $1
+       AND $2 = ANY (allowed_senders || blocked_senders || allowed_recipients || blocked_recipients)
+"""
+
 
 class MessageOfPerson(NamedTuple):
     """A message of an inbox; `is_concerned` where the person wrote it or got it."""
@@ -82,3 +92,8 @@ async def shown(db: TeamDb, ids: Sequence[UUID]) -> list[MessageForFile]:
 async def erase_drafts(db: TeamDb, person: DataSubject, stands_for: str) -> int:
     """Replace the person in drafts; returns in how many."""
     return await db.run(ERASE_DRAFTS, *person.found_by, person.quoted, stands_for)
+
+
+async def erase_listed(db: TeamDb, address: str) -> int:
+    """Take an address off the lists of policies; returns of how many."""
+    return await db.run(ERASE_LISTED, address)

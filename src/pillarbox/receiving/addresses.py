@@ -18,10 +18,12 @@ from uuid import UUID
 import asyncpg
 
 from pillarbox.directory import domains, inboxes
+from pillarbox.inboxes.policy import refusals
 from pillarbox.kernel.clock import Clock
+from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.postgres.time_limit import TimeLimit, shared
 from pillarbox.mail.message.address import AddressError, parse_domain, wire_local
-from pillarbox.receiving.arrivals.inbox_addresses import receiving_local
+from pillarbox.receiving.arrivals.inbox_addresses import of_recipient, receiving_local
 from pillarbox.receiving.reports.return_path import FEEDBACK
 from pillarbox.receiving.storage import Storage
 from pillarbox.teams import bootstrap, slugs
@@ -42,10 +44,12 @@ class AddressRefusalReason(Enum):
 
 
 class ForTeam(NamedTuple):
-    """The mail is stored for this team; `address` is the recipient in the form of the wire."""
+    """The mail is stored for this team; `address` is the recipient in the form of the wire. With `refuses` an
+    inbox of the team refuses the mail of some senders."""
 
     team_id: UUID
     address: str
+    refuses: bool = False
 
 
 class ForBounces(NamedTuple):
@@ -76,6 +80,7 @@ class _DomainUse(NamedTuple):
     takes_feedback: bool
     operators: UUID | None
     is_full: bool = False
+    refuses: bool = False
 
 
 class AddressLookup:
@@ -149,11 +154,19 @@ class AddressLookup:
             return ForBounces("", address)
         if meaning.team_id is not None:
             is_full = meaning.is_full and local.lower() not in OPERATORS
-            return AddressRefusalReason.FULL if is_full else ForTeam(meaning.team_id, address)
+            if is_full:
+                return AddressRefusalReason.FULL
+            return ForTeam(meaning.team_id, address, meaning.refuses)
         if is_own:
             operators = meaning.operators if local.lower() in OPERATORS else None
             return AddressRefusalReason.UNKNOWN if operators is None else ForTeam(operators, address)
         return AddressRefusalReason.UNKNOWN if meaning.is_return_path else AddressRefusalReason.RELAY
+
+    async def refuses(self, place: ForTeam, sender: str) -> bool:
+        """Return whether the inbox at this address refuses mail of this envelope sender (inboxes.md 3.7);
+        raises the errors of the database."""
+        db = TeamDb(self._pool, place.team_id)
+        return await refusals.refuses(db, of_recipient(place.address), sender)
 
     # Asking ------------------------------------------------------------------------------------------
 
@@ -199,10 +212,11 @@ class AddressLookup:
         at = await inboxes.at(self._pool, addresses)
         full = await self._storage.full({one.team_id for one in at.values()})
         teams = {address: one.team_id for address, one in at.items()}
-        return {
+        found = {
             address: _meaning_of(teams.get(address), (), None, teams.get(address) in full)
             for address in addresses
         }
+        return await self._with_refusing(found)
 
     async def _of_domains(self, names: Sequence[str]) -> dict[str, _DomainUse]:
         known = await domains.receivers_of(self._pool, names, require_dns=self._rules.require_dns)
@@ -213,10 +227,20 @@ class AddressLookup:
         # What lies below the installation's own domain is no team's to take, whatever one has added.
         teams = {name: by_slug.get(name) or receivers.team_id for name, receivers in known.items()}
         full = await self._storage.full({team for team in teams.values() if team is not None})
-        return {
-            name: _meaning_of(teams[name], receivers.senders, operators, teams[name] in full)
-            for name, receivers in known.items()
-        }
+        return await self._with_refusing(
+            {
+                name: _meaning_of(teams[name], receivers.senders, operators, teams[name] in full)
+                for name, receivers in known.items()
+            }
+        )
+
+    async def _with_refusing(self, uses: dict[str, _DomainUse]) -> dict[str, _DomainUse]:
+        """Return them with the teams marked that have an inbox which refuses senders."""
+        teams = {use.team_id for use in uses.values() if use.team_id is not None}
+        refusing = await refusals.refusing(self._pool, teams) if teams else frozenset()
+        if not refusing:
+            return uses
+        return {name: use._replace(refuses=use.team_id in refusing) for name, use in uses.items()}
 
     async def _by_slug(self, names: Sequence[str]) -> dict[str, UUID]:
         """Return the teams that receive at the installation's own domain."""

@@ -112,6 +112,7 @@ SELECT create_distributed_table('automation_steps', 'team_id', colocate_with => 
 SELECT create_distributed_table('automation_work', 'team_id', colocate_with => 'emails');
 SELECT create_distributed_table('inboxes', 'team_id', colocate_with => 'emails');
 SELECT create_distributed_table('inbox_agents', 'team_id', colocate_with => 'emails');
+SELECT create_distributed_table('inbox_policies', 'team_id', colocate_with => 'emails');
 SELECT create_distributed_table('inbox_labels', 'team_id', colocate_with => 'emails');
 SELECT create_distributed_table('inbox_threads', 'team_id', colocate_with => 'emails');
 SELECT create_distributed_table('inbox_thread_labels', 'team_id', colocate_with => 'emails');

@@ -33,6 +33,7 @@ NO_RELAY = say.answer(550, "5.7.1", "We do not relay for this domain")
 NO_SUCH_ADDRESS = say.answer(550, "5.1.1", "There is no such address here")
 ONE_AT_A_TIME = say.answer(452, "4.5.3", "A report goes to one recipient at a time")
 
+BLOCKED = say.answer(550, "5.7.1", "This address takes no mail from this sender")
 FULL = say.answer(452, "4.2.2", "The mailbox is full, try again later")
 
 REFUSALS: Final = {
@@ -89,7 +90,9 @@ class InboundHandler:
         if len(path.local.encode("utf-8", "replace")) > LONGEST_LOCAL:
             return say.BAD_RECIPIENT
         place = self._addresses.at_hand(path.local, path.domain)
-        return self._find(session, path) if place is None else self._recipient_answer(session, place)
+        if place is None or (isinstance(place, ForTeam) and place.refuses):
+            return self._find(session, path)
+        return self._recipient_answer(session, place)
 
     def message(self, session: SmtpSession, content: ReceivedText) -> Verdict:
         report = session.recipients[0]
@@ -109,6 +112,10 @@ class InboundHandler:
         try:
             with TimeLimit():
                 place = await self._addresses.find(path.local, path.domain)
+                if isinstance(place, ForTeam) and place.refuses:
+                    sender = _sender(session)
+                    if sender and await self._addresses.refuses(place, sender):
+                        return BLOCKED
         except GONE as trouble:
             log.warning("smtp.no_directory", trouble=type(trouble).__name__)
             return say.LATER

@@ -30,7 +30,7 @@ PLAIN = (
 OF_INBOXES = """
     SELECT table_name FROM information_schema.columns
      WHERE table_schema = current_schema() AND column_name = 'inbox_id'
-       AND table_name NOT IN ('emails')
+       AND table_name NOT IN ('api_keys', 'emails')
      ORDER BY table_name
 """
 
@@ -48,6 +48,13 @@ INSERT_FILE = """
 SETTINGS = """
     INSERT INTO inbox_agents (team_id, inbox_id, id, tone, actions, updated_at)
     VALUES ($1, $2, $3, 'concise_casual', '{}', $4)
+"""
+
+POLICY = """
+    INSERT INTO inbox_policies (team_id, inbox_id, applies_to, allowed_senders, blocked_senders, blocked_mail,
+                                may_write_to, allowed_recipients, blocked_recipients, attachments, reply_only,
+                                approval, updated_at)
+    VALUES ($1, $2, 'programs', '{}', '{}', 'spam', 'anybody', '{}', '{}', true, false, 'never', $3)
 """
 
 COUNT_THREADS = """
@@ -102,6 +109,7 @@ async def full_inbox(team: Team, local: str = "help") -> tuple[Inbox, list[str]]
         await a_draft(inbox, threads[1].id, inbox.new_id()),
     ]
     await team.db.run(SETTINGS, inbox.id, inbox.new_id(), team.world.clock.now())
+    await team.db.run(POLICY, inbox.id, team.world.clock.now())
     await team.db.run(COUNT_THREADS)
     await team.db.run(COUNT_DRAFTS, inbox.id)
     searched = SearchedInbox(inbox)

@@ -34,6 +34,7 @@ LETS_IN: dict[str, set[InboxRight]] = {
     f"GET {INBOX}": set(),
     f"GET {INBOX}/labels": set(),
     f"GET {INBOX}/agent": {READ},
+    f"GET {INBOX}/policy": {READ},
     f"GET {INBOX}/threads": {READ},
     f"GET {INBOX}/threads/search": {READ},
     f"GET {THREAD}": {READ},

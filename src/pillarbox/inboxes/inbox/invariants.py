@@ -166,7 +166,8 @@ INVARIANTS: tuple[Invariant, ...] = (
                 UNION SELECT DISTINCT team_id, inbox_id FROM inbox_messages
                 UNION SELECT DISTINCT team_id, inbox_id FROM inbox_drafts
                 UNION SELECT DISTINCT team_id, inbox_id FROM inbox_labels
-                UNION SELECT team_id, inbox_id FROM inbox_agents) AS k
+                UNION SELECT team_id, inbox_id FROM inbox_agents
+                UNION SELECT team_id, inbox_id FROM inbox_policies) AS k
          WHERE NOT EXISTS (SELECT FROM inboxes i WHERE i.team_id = k.team_id AND i.id = k.inbox_id)
            AND NOT EXISTS (SELECT FROM jobs j
                             WHERE j.team_id = k.team_id AND j.subject_id = k.inbox_id AND j.kind = $2)

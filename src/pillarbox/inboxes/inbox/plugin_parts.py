@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from pillarbox.domains.context import DomainDependents
 from pillarbox.domains.settings import INBOUND_DOMAIN
+from pillarbox.emails.permitted_senders import SenderPolicies
 from pillarbox.emails.settings import verified_domain_required
 from pillarbox.inboxes import event_data
 from pillarbox.inboxes.agents import routes as agent_routes
@@ -16,6 +17,8 @@ from pillarbox.inboxes.inbox.invariants import INVARIANTS as INVARIANTS
 from pillarbox.inboxes.inbox.removal import LIMIT, InboxRemoval
 from pillarbox.inboxes.labels import routes as label_routes
 from pillarbox.inboxes.labels.changes import Labels
+from pillarbox.inboxes.policy import routes as policy_routes
+from pillarbox.inboxes.policy.sending import InboxPolicies
 from pillarbox.inboxes.received_mail import ReceivedMailSource
 from pillarbox.inboxes.settings import MOST_INBOXES
 from pillarbox.kernel.http.routing import collect
@@ -49,10 +52,11 @@ PROVIDES = {
     InboxRules: _rules,
     Inboxes: _inboxes,
     Labels: lambda kit: Labels(kit.need(Ids), kit.externals.random),
+    SenderPolicies: lambda kit: InboxPolicies(kit.engine_pool, kit.clock),
     DomainDependents: lambda kit: DomainDependents(kit.need(Inboxes).delete_of_domain),
 }
 
-ROUTES = collect(routes, agent_routes, label_routes)
+ROUTES = collect(routes, agent_routes, label_routes, policy_routes)
 
 JOB_LIMITS = [LIMIT]
 

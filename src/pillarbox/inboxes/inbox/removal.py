@@ -102,4 +102,5 @@ class InboxRemoval:
 async def _labels_and_agent(db: TeamDb, inbox_id: UUID) -> int:
     async with db.transaction() as inner:
         await queries.drop_awaited(inner, inbox_id)
+        await queries.drop_policy(inner, inbox_id)
         return await queries.drop_labels(inner, inbox_id) + await queries.drop_agent(inner, inbox_id)

@@ -58,6 +58,10 @@ DROP_AWAITED: Final = """
     DELETE FROM inbox_awaited_messages WHERE team_id = $1 AND inbox_id = $2
 """
 
+DROP_POLICY: Final = """
+    DELETE FROM inbox_policies WHERE team_id = $1 AND inbox_id = $2
+"""
+
 DROP_AGENT: Final = """
     DELETE FROM inbox_agents WHERE team_id = $1 AND inbox_id = $2
 """
@@ -103,6 +107,10 @@ async def drop_labels(db: TeamDb, inbox_id: UUID) -> int:
 async def drop_awaited(db: TeamDb, inbox_id: UUID) -> int:
     """Forget which messages are awaited; there are few thousand at most."""
     return await db.run(DROP_AWAITED, inbox_id)
+
+
+async def drop_policy(db: TeamDb, inbox_id: UUID) -> int:
+    return await db.run(DROP_POLICY, inbox_id)
 
 
 async def drop_agent(db: TeamDb, inbox_id: UUID) -> int:

@@ -16,6 +16,7 @@ from uuid import UUID
 from msgspec.json import decode
 
 from pillarbox.inboxes.locking import InboxKey, LockTimeout, lock_at
+from pillarbox.inboxes.policy.senders import SenderRules
 from pillarbox.inboxes.threading import join
 from pillarbox.inboxes.threading.new_messages import NewMessage
 from pillarbox.inboxes.threading.thread_plan import ThreadPlan
@@ -56,12 +57,14 @@ class JoinableMails(Protocol):
 
 class AddressedInboxes(NamedTuple):
     """The inboxes of each team by their addresses, and the teams that have webhooks. Those at the addresses
-    `busy` are locked by somebody else. The others are `described` for searches up to these ids."""
+    `busy` are locked by somebody else. The others are `described` for searches up to these ids. `senders` has
+    the inboxes that block some."""
 
     inboxes: Mapping[UUID, Mapping[str, InboxKey]]
     described: Mapping[InboxKey, UUID]
     with_webhooks: Collection[UUID]
     busy: Mapping[str, InboxKey]
+    senders: Mapping[InboxKey, SenderRules]
 
 
 class InboxCommitResult(NamedTuple):
@@ -131,7 +134,7 @@ class InboxCommits:
         if expired is not None:
             seen = await store_queries.seen(conn, [mail.draft.key for mail in mails], expired)
             mails = [mail for mail in mails if mail.draft.key not in seen]
-        placed = [_messages(mail, routes.inboxes) for mail in mails]
+        placed = [_messages(mail, routes) for mail in mails]
         messages = [one for of_mail in placed for one in of_mail]
         plan = await join.planned(conn, self._ids, now, messages, if_new=expired is None)
         drafts = _to_store(mails, placed, plan)
@@ -163,7 +166,10 @@ class InboxCommits:
         busy = {address: one.inbox for address, one in found.items() if one.indexed_up_to is None}
         described = {one.inbox: one.indexed_up_to for one in found.values() if one.indexed_up_to is not None}
         with_webhooks = frozenset(one.inbox[0] for one in found.values() if one.has_webhooks)
-        return AddressedInboxes(inboxes, described, with_webhooks, busy)
+        senders = {one.inbox: one.senders for one in found.values() if one.senders is not None}
+        return AddressedInboxes(
+            inboxes=inboxes, described=described, with_webhooks=with_webhooks, busy=busy, senders=senders
+        )
 
 
 def _left(mails: Sequence[ForInbox], routes: AddressedInboxes) -> dict[tuple[UUID, bytes], InboxKey]:
@@ -178,11 +184,20 @@ def _left(mails: Sequence[ForInbox], routes: AddressedInboxes) -> dict[tuple[UUI
     return found
 
 
-def _messages(mail: ForInbox, routes: Mapping[UUID, Mapping[str, InboxKey]]) -> list[NewMessage]:
-    """Return the messages of one mail, one for each inbox that it is for."""
+def _messages(mail: ForInbox, routes: AddressedInboxes) -> list[NewMessage]:
+    """Return the messages of one mail, one for each inbox that it is for. Mail of blocked senders is spam."""
     row, draft = mail.draft.row, mail.draft
-    inboxes = by_inbox(draft.recipients, routes.get(row.team_id, {}))
-    return [mail.fields.message(row, inbox_id, to) for (_, inbox_id), to in inboxes.items()]
+    inboxes = by_inbox(draft.recipients, routes.inboxes.get(row.team_id, {}))
+    found = [mail.fields.message(row, inbox[1], to) for inbox, to in inboxes.items()]
+    if not routes.senders:
+        return found
+    return [
+        replace(message, is_spam=True)
+        if (rules := routes.senders.get(message.inbox)) is not None
+        and rules.is_blocked(message.sender_key, row.mail_from)
+        else message
+        for message in found
+    ]
 
 
 def _to_store(

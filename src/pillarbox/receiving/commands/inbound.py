@@ -116,7 +116,7 @@ async def receive_message(
         if isinstance(place, NotOurs):
             raise stopped(f"{address}: {place.value}.", TRY_AGAIN if place is NotOurs.FULL else NO_USER)
         if isinstance(place, ForTeam):
-            teams.append(AcceptedRecipient(*place))
+            teams.append(AcceptedRecipient(place.team_id, place.address))
         else:
             reports.append(place)
     now = kit.clock.now()

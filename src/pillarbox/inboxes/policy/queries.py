@@ -1,0 +1,180 @@
+"""SQL of policies."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from typing import Final, NamedTuple
+from uuid import UUID
+
+from pillarbox.inboxes.policy.rules import InboxPolicy, RecipientFacts
+from pillarbox.kernel.postgres.database import Source, TeamDb
+
+GET: Final = """
+    SELECT applies_to, allowed_senders, blocked_senders, blocked_mail, may_write_to, allowed_recipients,
+           blocked_recipients, attachments, messages_per_hour, messages_per_day, reply_only, footer, approval,
+           updated_at
+      FROM inbox_policies
+     WHERE team_id = $1 AND inbox_id = $2
+"""
+
+PUT: Final = """
+    INSERT INTO inbox_policies (team_id, inbox_id, applies_to, allowed_senders, blocked_senders, blocked_mail,
+                                may_write_to, allowed_recipients, blocked_recipients, attachments,
+                                messages_per_hour, messages_per_day, reply_only, footer, approval, updated_at)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
+    ON CONFLICT (team_id, inbox_id) DO UPDATE
+       SET applies_to = excluded.applies_to, allowed_senders = excluded.allowed_senders,
+           blocked_senders = excluded.blocked_senders, blocked_mail = excluded.blocked_mail,
+           may_write_to = excluded.may_write_to, allowed_recipients = excluded.allowed_recipients,
+           blocked_recipients = excluded.blocked_recipients, attachments = excluded.attachments,
+           messages_per_hour = excluded.messages_per_hour, messages_per_day = excluded.messages_per_day,
+           reply_only = excluded.reply_only, footer = excluded.footer, approval = excluded.approval,
+           updated_at = excluded.updated_at
+"""
+
+# The address itself before the one without what follows a plus.
+OF_SENDER: Final = """
+    SELECT p.inbox_id
+      FROM directory_inboxes d
+      JOIN inbox_policies p ON p.team_id = $1 AND p.inbox_id = d.inbox_id
+     WHERE d.team_id = $1 AND d.address = ANY ($2::text[])
+     ORDER BY array_position($2::text[], d.address)
+     LIMIT 1
+"""
+
+# Mail in spam is nobody's letter.
+RECIPIENTS: Final = """
+    SELECT a.address,
+           EXISTS (SELECT FROM contacts c WHERE c.team_id = $1 AND c.address = a.address) AS is_contact,
+           EXISTS (SELECT
+                     FROM received_emails r
+                     JOIN inbox_messages m
+                       ON m.team_id = $1 AND m.inbox_id = $2 AND m.id = r.id AND m.direction = 'inbound'
+                     JOIN inbox_threads t ON t.team_id = $1 AND t.id = m.thread_id AND t.folder <> 'spam'
+                    WHERE r.team_id = $1
+                      AND md5(lower(substring(right(r.sender, 330) FROM '([^<> ]+)>?$')))::uuid
+                          = md5(a.address)::uuid) AS has_written
+      FROM unnest($3::text[]) AS a (address)
+"""
+
+# Several messages may have one id: of spam none is answered.
+ANSWERED: Final = """
+    SELECT m.direction = 'inbound' AS is_inbound, m.sender_key, m.to_list, m.cc_list, m.reply_to_list,
+           r.to_list AS header_to
+      FROM inbox_messages m
+      JOIN inbox_threads t ON t.team_id = $1 AND t.id = m.thread_id AND t.folder <> 'spam'
+      LEFT JOIN received_emails r ON r.team_id = $1 AND r.id = m.id
+     WHERE m.team_id = $1 AND m.inbox_id = $2 AND m.message_key = $3
+     ORDER BY m.id
+     LIMIT 1
+"""
+
+# One statement counts and compares, so that what is sent at the same moment does not exceed the limits.
+SPEND: Final = """
+    UPDATE inbox_policies
+       SET sent_in_hour = CASE WHEN hour_at = $3 THEN sent_in_hour ELSE 0 END + 1, hour_at = $3,
+           sent_in_day = CASE WHEN day_at = $4 THEN sent_in_day ELSE 0 END + 1, day_at = $4
+     WHERE team_id = $1 AND inbox_id = $2
+       AND (messages_per_hour IS NULL OR hour_at IS DISTINCT FROM $3 OR sent_in_hour < messages_per_hour)
+       AND (messages_per_day IS NULL OR day_at IS DISTINCT FROM $4 OR sent_in_day < messages_per_day)
+"""
+
+COUNTS: Final = """
+    SELECT messages_per_day IS NOT NULL AND day_at IS NOT DISTINCT FROM $3 AND sent_in_day >= messages_per_day
+      FROM inbox_policies
+     WHERE team_id = $1 AND inbox_id = $2
+"""
+
+# Across teams: those to which mail comes.
+REFUSING: Final = """
+    SELECT DISTINCT team_id FROM inbox_policies WHERE team_id = ANY ($1::uuid[]) AND blocked_mail = 'refuse'
+"""
+
+REFUSED_SENDERS: Final = """
+    SELECT p.allowed_senders, p.blocked_senders
+      FROM directory_inboxes d
+      JOIN inbox_policies p ON p.team_id = $1 AND p.inbox_id = d.inbox_id AND p.blocked_mail = 'refuse'
+     WHERE d.team_id = $1 AND d.address = ANY ($2::text[])
+     ORDER BY array_position($2::text[], d.address)
+     LIMIT 1
+"""
+
+
+class AnsweredPeople(NamedTuple):
+    """The addresses of a message; the `*_list` columns and `header_to` hold JSON."""
+
+    is_inbound: bool
+    sender_key: str
+    to_list: str
+    cc_list: str | None
+    reply_to_list: str | None
+    header_to: str | None
+
+
+class ListedSenders(NamedTuple):
+    """The lists of senders of a policy."""
+
+    allowed_senders: Sequence[str]
+    blocked_senders: Sequence[str]
+
+
+async def get(db: TeamDb, inbox_id: UUID) -> InboxPolicy | None:
+    return await db.one(InboxPolicy, GET, inbox_id)
+
+
+async def put(db: TeamDb, inbox_id: UUID, policy: InboxPolicy) -> None:
+    await db.run(
+        PUT,
+        inbox_id,
+        policy.applies_to,
+        policy.allowed_senders,
+        policy.blocked_senders,
+        policy.blocked_mail,
+        policy.may_write_to,
+        policy.allowed_recipients,
+        policy.blocked_recipients,
+        policy.attachments,
+        policy.messages_per_hour,
+        policy.messages_per_day,
+        policy.reply_only,
+        policy.footer,
+        policy.approval,
+        policy.updated_at,
+    )
+
+
+async def inbox_of_sender(db: TeamDb, addresses: Sequence[str]) -> UUID | None:
+    """Return the inbox with a policy at the first of these addresses that is one."""
+    found: UUID | None = await db.value(OF_SENDER, addresses)
+    return found
+
+
+async def recipients(db: TeamDb, inbox_id: UUID, addresses: Sequence[str]) -> list[RecipientFacts]:
+    """Return what is known about these addresses."""
+    return await db.all(RecipientFacts, RECIPIENTS, inbox_id, addresses)
+
+
+async def answered(db: TeamDb, inbox_id: UUID, message_key: int) -> AnsweredPeople | None:
+    """Return the people of the message of the inbox that has this key."""
+    return await db.one(AnsweredPeople, ANSWERED, inbox_id, message_key)
+
+
+async def spend(db: TeamDb, inbox_id: UUID, hour: datetime, day: datetime) -> bool:
+    """Count a message; return False, and count nothing, where there were enough in this hour or day."""
+    return await db.run(SPEND, inbox_id, hour, day) == 1
+
+
+async def is_day_over(db: TeamDb, inbox_id: UUID, day: datetime) -> bool:
+    """Return whether no message may be sent any more on this day."""
+    return bool(await db.value(COUNTS, inbox_id, day))
+
+
+async def refusing(source: Source, teams: Collection[UUID]) -> frozenset[UUID]:
+    """Return those of the teams that have an inbox which refuses mail of blocked senders."""
+    return frozenset([row["team_id"] for row in await source.fetch(REFUSING, list(teams))])
+
+
+async def refused_senders(db: TeamDb, addresses: Sequence[str]) -> ListedSenders | None:
+    """Return the lists of the inbox at the first of these addresses that is one, if it refuses."""
+    return await db.one(ListedSenders, REFUSED_SENDERS, addresses)
