@@ -66,7 +66,7 @@ async def test_a_key_for_one_inbox_has_the_tools_of_its_rights(inbox: Inbox) -> 
     agent = inbox.team.using(key)
     listed = (await posted(agent, message("tools/list"))).json()["result"]["tools"]
     names = {tool["name"] for tool in listed}
-    assert {"list_threads", "read_thread", "label_thread"} <= names
+    assert {"list_threads", "read_message", "label_thread"} <= names
     assert not names & {"send_email", "reply_to_message", "create_draft", "list_emails", "list_contacts"}
     assert not (await used(agent, "list_threads", inbox=str(inbox.id)))["isError"]
     for tool, arguments in (

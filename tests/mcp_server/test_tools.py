@@ -18,7 +18,7 @@ from pillarbox.mcp.tools import TOOLS
 
 BOUND = bound_tools(RouteTable([*ROUTES, *CAPTURE_ROUTES]))
 MOST_BYTES = 100_000
-HIDDEN = {"html", "raw", "headers", "signing_secret", "download_url", "token"}
+HIDDEN = {"html", "raw", "extracted_text", "headers", "signing_secret", "download_url", "token"}
 """Fields that no tool shows: raw bodies of strangers, and secrets."""
 
 
