@@ -88,6 +88,17 @@ async def test_what_is_not_there_is_said(inbox: Inbox) -> None:
     assert error(await other.get(f"{thread.url}/emails/{email_id}/safe-text"))[0] == 404
 
 
+async def test_a_message_that_is_erased_is_not_shown_from_memory(inbox: Inbox) -> None:
+    thread = await inbox.thread()
+    email_id = await thread.received(mail("<p>Private words"))
+    assert "Private words" in (await safe_text(thread, email_id))["text"]
+    pool = inbox.team.world.pool
+    await pool.execute("UPDATE inbox_messages SET sender = 'erased@erased.invalid', subject = NULL")
+    assert "iris@" not in (await safe_text(thread, email_id))["text"]
+    await pool.execute("DELETE FROM received_emails")
+    assert "Private words" not in (await safe_text(thread, email_id))["text"]
+
+
 async def test_few_are_kept_in_memory(inbox: Inbox, monkeypatch: Any) -> None:
     monkeypatch.setattr(safe_texts, "MOST_KEPT", 2)
     thread = await inbox.thread()

@@ -32,7 +32,8 @@ MOST_KEPT: Final = 64
 COSTLIER: Final = 8
 """An octet of a message takes so much more time here than where messages are only read."""
 
-_Key = tuple[UUID, UUID, int]
+_Key = tuple[UUID, UUID, int, str, str | None]
+"""Team and message with all that its text is made of: one that is erased is not found any more."""
 
 
 class SafeTexts:
@@ -47,7 +48,7 @@ class SafeTexts:
     async def of(self, db: TeamDb, row: StoredMessage, is_gone: IsGone) -> wire.SafeText:
         """Return the safe text of this message, the same at each call while its content is the same."""
         octets = await self._reading.octets(db, row)
-        key = db.team_id, row.id, octets
+        key = db.team_id, row.id, octets, row.sender, row.subject
         kept = self._kept.get(key)
         if kept is not None and kept[0] <= self._clock.boottime() < kept[0] + KEPT_SECONDS:
             return kept[1]
