@@ -44,6 +44,7 @@ LETS_IN: dict[str, set[InboxRight]] = {
     f"GET {EMAIL}/attachments/{{attachment_id}}": {READ},
     f"GET {EMAIL}/verdicts": {READ},
     f"GET {EMAIL}/safe-text": {READ},
+    f"GET {EMAIL}/trust": {READ},
     f"POST {INBOX}/labels": {LABEL},
     f"PATCH {INBOX}/labels/{{label_id}}": {LABEL},
     f"DELETE {INBOX}/labels/{{label_id}}": {LABEL},
