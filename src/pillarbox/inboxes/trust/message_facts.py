@@ -15,8 +15,9 @@ from msgspec import Struct
 from pillarbox.domains.names import registrable
 from pillarbox.inboxes.trust import confusables
 from pillarbox.inboxes.trust.attachment_reasons import attachment_reasons
+from pillarbox.inboxes.trust.hidden_words import hidden_reasons
 from pillarbox.inboxes.trust.link_texts import disguised_links
-from pillarbox.inboxes.trust.message_kinds import kind_reasons
+from pillarbox.inboxes.trust.message_kinds import beginning, kind_reasons
 from pillarbox.inboxes.trust.reasons import TrustReason
 from pillarbox.mail.authentication.mail_verdicts import MailVerdicts
 from pillarbox.mail.message.address_fields import NamedAddress
@@ -61,6 +62,7 @@ def signs_of(message: ParsedMessage, mail_from: str, verdicts: MailVerdicts) -> 
         else TrustReason("not_authenticated", {"spf": verdicts.spf.result, "dmarc": verdicts.dmarc.result}),
         *_authentication(message, verdicts),
         *_deception(message, sender, name, domain),
+        *hidden_reasons(message.html, message.text, beginning(message)),
         *kind_reasons(message, mail_from),
     ]
     return MessageSigns(

@@ -41,7 +41,7 @@ def kind_reasons(message: ParsedMessage, mail_from: str) -> Iterator[TrustReason
     if calendars:
         method = calendars[0].parameters.get("method", "").strip().upper()[:32]
         yield TrustReason("calendar", {"method": method or None})
-    found = verification_code(message.subject, _text(message))
+    found = verification_code(message.subject, beginning(message))
     if found is not None:
         yield TrustReason("verification_code", {"code": found.code, "valid_for_seconds": found.valid_for})
 
@@ -60,7 +60,7 @@ def _leaves(part: ParsedPart) -> Iterator[ParsedPart]:
         yield from _leaves(inner)
 
 
-def _text(message: ParsedMessage) -> str:
+def beginning(message: ParsedMessage) -> str:
     """Return the beginning of what the message says."""
     text = message.text
     if text is not None and not text.isspace() and text:

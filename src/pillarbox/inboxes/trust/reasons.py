@@ -41,6 +41,9 @@ SENTENCES: Final = {
     "attachment_executable": "An attachment is a program.",
     "attachment_active": "An attachment can run scripts or macros.",
     "attachment_encrypted": "An attachment is encrypted, so nothing can be said of its content.",
+    "hidden_text": "The message has text that people do not see.",
+    "hidden_instructions": "Text that people do not see addresses a machine.",
+    "instructions": "The text addresses a machine.",
     # Kind.
     "list": "The message came by a mailing list.",
     "bulk": "The message was sent to many.",
@@ -58,9 +61,12 @@ STRONG: Final = frozenset(
         *("spam", "name_of_known", "name_of_team", "address_in_name", "own_domain_forged"),
         *("look_alike_domain", "known_domain_as_label", "mixed_scripts", "link_disguised"),
         *("attachment_disguised", "attachment_name_reversed", "attachment_executable"),
+        "hidden_instructions",
     }
 )
 """One of these makes a message suspicious, whoever sent it."""
 
-WEAK: Final = frozenset({"dmarc_failed", "reply_to_elsewhere", "attachment_active", "attachment_encrypted"})
+WEAK: Final = frozenset(
+    {"dmarc_failed", "reply_to_elsewhere", "attachment_active", "attachment_encrypted", "instructions"}
+)
 """Two of these make a message suspicious whose sender is not known."""
