@@ -59,7 +59,7 @@ async def create(
     Raise NotFound for a foreign domain or inbox."""
     if inbox is not None:
         permission, domain_id = Permission.INBOX, None
-        if not await queries.hold_inbox(db, inbox.inbox_id):
+        if not await hold_inbox(db, inbox.inbox_id):
             raise NotFound("Inbox")
     if domain_id is not None and not await lookup.hold(db, domain_id):
         raise NotFound("Domain")
@@ -128,6 +128,11 @@ async def resume(db: TeamDb, key_id: UUID) -> bool:
 async def deactivate(db: TeamDb, domain_id: UUID) -> None:
     """Deactivate the keys that were made for this domain alone, from the commit on and for good."""
     await queries.deactivate(db, domain_id)
+
+
+async def hold_inbox(db: TeamDb, inbox_id: UUID) -> bool:
+    """Return whether the team has this inbox, which stays until the transaction ends."""
+    return await queries.hold_inbox(db, inbox_id)
 
 
 async def end_of_inboxes(db: TeamDb, inbox_ids: Sequence[UUID]) -> None:

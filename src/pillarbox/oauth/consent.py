@@ -10,9 +10,11 @@ from uuid import UUID
 
 import asyncpg
 
+from pillarbox.api_keys import keys
+from pillarbox.api_keys.keys import InboxLimit
 from pillarbox.kernel.ids import Stamp
-from pillarbox.kernel.postgres.database import Connection, transaction
-from pillarbox.oauth import authorization, grants, request_queries, token_queries
+from pillarbox.kernel.postgres.database import Connection, TeamDb, transaction
+from pillarbox.oauth import authorization, grants, request_queries, scopes, token_queries
 from pillarbox.oauth.authorization import Authorization, AuthorizationRequest
 from pillarbox.oauth.clients import client_queries, clients
 from pillarbox.oauth.grant_queries import GrantRef
@@ -40,6 +42,7 @@ class ConsentOutcome:
     location: str | None = None
     is_over: bool = False
     may_not: bool = False
+    is_without_inbox: bool = False
 
 
 class Consent:
@@ -61,19 +64,32 @@ class Consent:
         return [ConsentTeam(team.team_id, team.name, TeamRole(team.role)) for team in teams]
 
     async def approve(
-        self, stamp: Stamp, request_id: str, browser: str | None, person: Actor, team_id: UUID
+        self,
+        stamp: Stamp,
+        request_id: str,
+        browser: str | None,
+        person: Actor,
+        team_id: UUID,
+        inbox: InboxLimit | None = None,
     ) -> ConsentOutcome:
-        """Let the program act for the person in a team, and give it a code."""
+        """Let the program act for the person in a team, or in one inbox of it, and give it a code."""
         assert person.person_id is not None, "somebody approves"
         async with transaction(self._pool) as conn:
             role = await request_queries.lock_member(conn, team_id, person.person_id)
             if role is None or not may_do(TeamRole(role), TeamAct.LET_PROGRAM_ACT):
                 return ConsentOutcome(may_not=True)
+            if inbox is not None and not await keys.hold_inbox(TeamDb(conn, team_id), inbox.inbox_id):
+                return ConsentOutcome(is_without_inbox=True)
             asked = await authorization.decide(conn, stamp.at, request_id, browser)
             if asked is None or not await _take_into_use(conn, stamp.at, asked.client.id):
                 return ConsentOutcome(is_over=True)
-            code = await _grant(conn, stamp, asked, person.person_id, team_id)
-            details = {"client_id": asked.client.id, "scopes": list(asked.scopes)}
+            if inbox is not None and scopes.FULL_ACCESS not in asked.scopes:
+                raise ValueError("a program gets no more than it asks for")
+            granted = GrantedAccess.of(asked, inbox)
+            code = await _grant(conn, stamp, asked, person.person_id, team_id, granted)
+            details: dict[str, object] = {"client_id": asked.client.id, "scopes": list(granted.scopes)}
+            if granted.inbox_id is not None:
+                details["inbox_id"] = str(granted.inbox_id)
             await record(
                 conn,
                 stamp.at,
@@ -106,6 +122,20 @@ class Consent:
         return ConsentOutcome(self._server.refusal(asked.redirect_uri, asked.state, "access_denied", text))
 
 
+class GrantedAccess(NamedTuple):
+    """The access that the person grants: what the program asked for, or rights in one inbox."""
+
+    scopes: tuple[str, ...]
+    inbox_id: UUID | None
+
+    @classmethod
+    def of(cls, asked: AuthorizationRequest, inbox: InboxLimit | None) -> GrantedAccess:
+        if inbox is None:
+            return cls(tuple(asked.scopes), None)
+        names = [name for name, right in scopes.INBOX.items() if right in inbox.rights]
+        return cls(tuple(names), inbox.inbox_id)
+
+
 async def _take_into_use(conn: Connection, now: datetime, client_id: str) -> bool:
     """Lock the program and mark it as granted now; False where it may not be used any more."""
     if clients.is_document_url(client_id):
@@ -117,7 +147,12 @@ async def _take_into_use(conn: Connection, now: datetime, client_id: str) -> boo
 
 
 async def _grant(
-    conn: Connection, stamp: Stamp, asked: AuthorizationRequest, person_id: UUID, team_id: UUID
+    conn: Connection,
+    stamp: Stamp,
+    asked: AuthorizationRequest,
+    person_id: UUID,
+    team_id: UUID,
+    granted: GrantedAccess,
 ) -> str:
     """Store the grant with its code, and return the code."""
     ref, code = GrantRef(team_id, stamp.id), clients.new_secret()
@@ -128,7 +163,8 @@ async def _grant(
         client_id=asked.client.id,
         client=asked.client.snapshot(),
         person_id=person_id,
-        scopes=asked.scopes,
+        scopes=granted.scopes,
+        inbox_id=granted.inbox_id,
     )
     await token_queries.add_code(
         conn,

@@ -66,12 +66,13 @@ async def add(
     client: dict[str, Any],
     person_id: UUID,
     scopes: Sequence[str],
+    inbox_id: UUID | None,
 ) -> None:
     """Store a new grant."""
     await conn.execute(
         """
-        INSERT INTO oauth_grants (team_id, id, client_id, client, person_id, scopes, created_at)
-        VALUES ($1, $2, $3, $4::json, $5, $6, $7)
+        INSERT INTO oauth_grants (team_id, id, client_id, client, person_id, scopes, created_at, inbox_id)
+        VALUES ($1, $2, $3, $4::json, $5, $6, $7, $8)
         """,
         *ref,
         client_id,
@@ -79,6 +80,7 @@ async def add(
         person_id,
         list(scopes),
         now,
+        inbox_id,
     )
 
 

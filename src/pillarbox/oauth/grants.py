@@ -38,9 +38,19 @@ async def add(
     client: dict[str, Any],
     person_id: UUID,
     scopes: Sequence[str],
+    inbox_id: UUID | None = None,
 ) -> None:
-    """Store a new grant, in the transaction of the approval."""
-    await queries.add(conn, now, ref, client_id=client_id, client=client, person_id=person_id, scopes=scopes)
+    """Store a new grant, in the transaction of the approval. With `inbox_id` it is for this inbox alone."""
+    await queries.add(
+        conn,
+        now,
+        ref,
+        client_id=client_id,
+        client=client,
+        person_id=person_id,
+        scopes=scopes,
+        inbox_id=inbox_id,
+    )
 
 
 async def get(source: Source, ref: GrantRef) -> Grant | None:

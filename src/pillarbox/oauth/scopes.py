@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from pillarbox.kernel.security.authentication import InboxRight
 from pillarbox.oauth.failures import InvalidScope
 
 FULL_ACCESS: Final = "full_access"
 SEND: Final = "emails:send"
 
 SUPPORTED: Final = (FULL_ACCESS, SEND)
+
+INBOX: Final = {f"inbox:{right.value}": right for right in InboxRight}
+"""Scopes of a grant for one inbox. The person who approves gives them; a program cannot ask for them."""
 
 
 def parsed(text: str) -> tuple[str, ...]:

@@ -335,6 +335,7 @@ CREATE TABLE oauth_grants (
     revoked_reason text        CHECK (revoked_reason IN
         ('revoked_from_api', 'revoked_from_dashboard', 'revoked_by_client', 'refresh_token_reuse', 'code_reuse',
          'client_disabled', 'user_removed')),
+    inbox_id       uuid,
     PRIMARY KEY (team_id, id)
 ) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_threshold = 200);
 CREATE INDEX oauth_grants_person ON oauth_grants (team_id, person_id) WHERE revoked_at IS NULL;

@@ -8,6 +8,7 @@ from uuid import UUID
 
 import asyncpg
 
+from pillarbox.api_keys.keys import InboxLimit
 from pillarbox.dashboard import pages
 from pillarbox.dashboard.people import saved_form
 from pillarbox.dashboard.people.cookies import cookie
@@ -22,10 +23,14 @@ from pillarbox.dashboard.people.page_visits import (
     see_other,
     to_confirm,
 )
+from pillarbox.dashboard.teams.inbox_fields import INBOX_FIELDS, inbox_of
 from pillarbox.dashboard.texts import t
 from pillarbox.kernel.http.client_address import client_of
 from pillarbox.kernel.http.request import Html, Reply, Request
 from pillarbox.kernel.ids import Ids
+from pillarbox.kernel.postgres.database import TeamDb
+from pillarbox.kernel.security.authentication import InboxRight
+from pillarbox.kernel.wire.problems import NotFound
 from pillarbox.kernel.wire.uuids import well_formed
 from pillarbox.oauth.authorization import AuthorizationRequest, AuthorizeRefusal
 from pillarbox.oauth.browsers import browser_of
@@ -103,8 +108,13 @@ async def decide(request: Request, visitor: Visitor, fields: Form) -> Reply[Html
     if decision != "approve" or not well_formed(team_id):
         return message_page(t("form.unreadable.title"), t("form.unreadable.text"), status=400)
     if _needs_proof(request, visitor, asked):
-        return to_confirm(request, visitor, fields, ["team_id"])
-    return _sent(await _approved(request, visitor, UUID(team_id)))
+        return to_confirm(request, visitor, fields, ["team_id", *INBOX_FIELDS])
+    inbox = None
+    if any(fields.get(name) for name in INBOX_FIELDS):
+        inbox = await _inbox_of(request, visitor, asked, UUID(team_id), fields)
+        if inbox is None:
+            return message_page(t("consent.no_inbox.title"), t("consent.no_inbox.text"), status=422)
+    return _sent(await _approved(request, visitor, UUID(team_id), inbox))
 
 
 @page("GET", f"{PATH}/logo", summary="Show the logo of a program")
@@ -132,13 +142,30 @@ def _actor(request: Request, visitor: Visitor) -> Actor:
     return audit.visitor_actor(request, visitor)
 
 
-async def _approved(request: Request, visitor: Visitor, team_id: UUID) -> ConsentOutcome:
+async def _inbox_of(
+    request: Request, visitor: Visitor, asked: AuthorizationRequest, team_id: UUID, fields: Form
+) -> InboxLimit | None:
+    """Return the one inbox that the person chose for the program; None where that cannot be granted."""
+    teams = await request.use(Consent).teams_of(visitor.person_id)
+    is_member = any(team.id == team_id and team.lets_programs_act for team in teams)
+    if not is_member or FULL_ACCESS not in asked.scopes:
+        return None
+    try:
+        return await inbox_of(TeamDb(request.use(asyncpg.Pool), team_id), fields)
+    except NotFound:
+        return None
+
+
+async def _approved(
+    request: Request, visitor: Visitor, team_id: UUID, inbox: InboxLimit | None
+) -> ConsentOutcome:
     return await request.use(Consent).approve(
         request.use(Ids).stamp(),
         request.param("authorization"),
         browser_of(request),
         _actor(request, visitor),
         team_id,
+        inbox,
     )
 
 
@@ -155,6 +182,8 @@ async def _denied(request: Request, visitor: Visitor) -> ConsentOutcome:
 def _sent(decided: ConsentOutcome) -> Reply[Html]:
     if decided.may_not:
         return message_page(t("refused.title"), t("refused.text"), status=403)
+    if decided.is_without_inbox:
+        return message_page(t("consent.no_inbox.title"), t("consent.no_inbox.text"), status=422)
     if decided.location is None:
         return _over()
     return Reply.html("", 303, {**GONE_HEADERS, "location": decided.location})
@@ -180,6 +209,7 @@ def _drawn(
         is_local=_is_local(client, asked.redirect_uri),
         scopes=[_in_words(name) for name in asked.scopes],
         teams=able,
+        rights=[right.value for right in InboxRight] if FULL_ACCESS in asked.scopes else [],
         team_id=kept.get(request.path, "team_id", str(visitor.team_id)),
         kept=kept,
         action=request.path,

@@ -6,21 +6,21 @@ from uuid import UUID
 
 from pillarbox.api_keys import keys
 from pillarbox.api_keys.credentials import KeyCredentials
-from pillarbox.api_keys.keys import CreatedKey, InboxLimit
+from pillarbox.api_keys.keys import CreatedKey
 from pillarbox.dashboard.frame.screen_table import NavigationEntry
 from pillarbox.dashboard.frame.screens import screen
 from pillarbox.dashboard.frame.visit import Visit
 from pillarbox.dashboard.people import saved_form
 from pillarbox.dashboard.people.page_visits import Form, form, see_other
 from pillarbox.dashboard.teams.current_team import REFUSED, by, done_text, draw_team, team_db
+from pillarbox.dashboard.teams.inbox_fields import INBOX_FIELDS, inbox_of
 from pillarbox.domains import overview
-from pillarbox.inboxes import paths
 from pillarbox.kernel.http.request import Html, Reply, Request
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.security.authentication import InboxRight, Permission
 from pillarbox.kernel.wire.paging import PAGING, Page, envelope
-from pillarbox.kernel.wire.problems import NotFound, Problem
+from pillarbox.kernel.wire.problems import NotFound
 from pillarbox.kernel.wire.uuids import well_formed
 from pillarbox.people.membership import team_keys
 from pillarbox.people.membership.members import MemberChange
@@ -54,7 +54,7 @@ async def index(visit: Visit) -> Reply[Html]:
     right=Right.USE,
     confirm=True,
     back=HERE,
-    keeps=["name", "permission", "domain", "inbox", *[f"right_{right.value}" for right in InboxRight]],
+    keeps=["name", "permission", "domain", *INBOX_FIELDS],
     summary="Make an API key",
 )
 async def make(request: Request, visitor: Visitor, fields: Form) -> Reply[Html]:
@@ -130,19 +130,6 @@ async def wanted_of(db: TeamDb, fields: Form) -> WantedKey | None:
     if limits_domain and not well_formed(domain):
         return None
     return WantedKey(name, Permission(permission), UUID(domain) if limits_domain else None)
-
-
-async def inbox_of(db: TeamDb, fields: Form) -> InboxLimit | None:
-    """Return the inbox and the rights that the form names; None where it names no right, or no address."""
-    rights = frozenset([right for right in InboxRight if fields.get(f"right_{right.value}") != ""])
-    if not rights:
-        return None
-    try:
-        return InboxLimit(await paths.find(db, fields.get("inbox").strip()), rights)
-    except NotFound:
-        raise
-    except Problem:
-        return None
 
 
 async def shown_once(

@@ -18,6 +18,12 @@ TEXTS: Final[dict[str, str]] = {
     "consent.local": "The access goes to a program on this computer. Any program here can say that it is "
     "this one.",
     "consent.team": "Team",
+    "consent.inbox": "Only in one inbox",
+    "consent.inbox_hint": "With an address and a right the program reaches this inbox alone. Without both it "
+    "gets all that it wants.",
+    "consent.no_inbox.title": "The inbox cannot be granted",
+    "consent.no_inbox.text": "Name the address of an inbox of the team, and at least one right. Nothing was "
+    "granted: go back, and decide again.",
     "consent.may_not": "Your role does not let programs act for a team. An owner of the team can "
     "change your role.",
     "consent.approve": "Approve",

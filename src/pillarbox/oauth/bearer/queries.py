@@ -23,6 +23,8 @@ class LiveGrant:
     role: str
     client_id: str
     scopes: Sequence[str]
+    inbox_id: UUID | None
+    inbox_address: str | None
     team_status: str
     team_number: int
     rate_limit: int | None
@@ -60,17 +62,20 @@ class GrantRevocation:
 
 
 async def live(pool: asyncpg.Pool, team_id: UUID, grant_id: UUID) -> LiveGrant | None:
-    """Return the grant, if it is live and the person may still act in the team."""
+    """Return the grant, if it is live and the person may still act in the team. One for an inbox is live
+    while the inbox is there."""
     row = await pool.fetchrow(
         """
-        SELECT g.person_id, m.role, g.client_id, g.scopes, t.status AS team_status, t.number AS team_number,
-               t.rate_limit, t.daily_quota, t.monthly_quota, t.log_retention_days AS log_days,
-               t.metrics_retention_days AS metrics_days
+        SELECT g.person_id, m.role, g.client_id, g.scopes, g.inbox_id, i.email_address AS inbox_address,
+               t.status AS team_status, t.number AS team_number, t.rate_limit, t.daily_quota, t.monthly_quota,
+               t.log_retention_days AS log_days, t.metrics_retention_days AS metrics_days
           FROM oauth_grants g
           JOIN teams t ON t.id = g.team_id
           JOIN team_members m ON m.team_id = g.team_id AND m.person_id = g.person_id
           JOIN people p ON p.id = g.person_id AND p.disabled_at IS NULL
+          LEFT JOIN inboxes i ON i.team_id = g.team_id AND i.id = g.inbox_id
          WHERE g.team_id = $1 AND g.id = $2 AND g.revoked_at IS NULL
+           AND (g.inbox_id IS NULL OR i.id IS NOT NULL)
         """,
         team_id,
         grant_id,

@@ -6,6 +6,7 @@ hash of the token. Whether its grant is live is asked at most a second before (d
 
 from __future__ import annotations
 
+from collections.abc import Set
 from hashlib import sha256
 from typing import Final, NamedTuple
 from uuid import UUID
@@ -14,7 +15,7 @@ import asyncpg
 
 from pillarbox.api_keys.credentials import LastUsed, Write
 from pillarbox.kernel.clock import Clock
-from pillarbox.kernel.security.authentication import Caller, Credential, Permission, TokenScope
+from pillarbox.kernel.security.authentication import Caller, Credential, InboxRight, Permission, TokenScope
 from pillarbox.kernel.security.remembered import SharedCache
 from pillarbox.oauth import access_tokens, prometheus
 from pillarbox.oauth.access_tokens import AccessToken
@@ -22,6 +23,7 @@ from pillarbox.oauth.bearer import queries
 from pillarbox.oauth.bearer.queries import LiveGrant
 from pillarbox.oauth.grant_queries import GrantRef
 from pillarbox.oauth.keys import SigningKeys
+from pillarbox.oauth.scopes import INBOX
 from pillarbox.people.roles import TeamAct, TeamRole, may_do
 
 VERIFIED_SECONDS: Final = 60.0
@@ -47,6 +49,7 @@ class TokenClaims(NamedTuple):
     person_id: UUID
     client_id: str
     scopes: frozenset[TokenScope]
+    rights: frozenset[InboxRight] = frozenset()
 
 
 class GrantsLastUsed(LastUsed):
@@ -102,8 +105,9 @@ class BearerTokens:
         if len(self._verified) >= MOST_VERIFIED:
             self._verified.clear()
         scopes = frozenset(SCOPES[scope] for scope in found.scopes if scope in SCOPES)
+        rights = frozenset(INBOX[scope] for scope in found.scopes if scope in INBOX)
         wanted = TokenClaims(
-            GrantRef(found.team_id, found.grant_id), found.person_id, found.client_id, scopes
+            GrantRef(found.team_id, found.grant_id), found.person_id, found.client_id, scopes, rights
         )
         made = VerifiedToken(found, self._clock.boottime() + VERIFIED_SECONDS, wanted)
         self._verified[name] = made
@@ -121,12 +125,20 @@ def credential(token_claims: TokenClaims, row: LiveGrant) -> Credential | None:
         return None
     if not may_do(TeamRole(row.role), TeamAct.LET_PROGRAM_ACT):
         return None
-    scopes = token_claims.scopes & {SCOPES[scope] for scope in row.scopes if scope in SCOPES}
+    scopes: Set[TokenScope] = token_claims.scopes & {SCOPES[scope] for scope in row.scopes if scope in SCOPES}
+    permission = Permission.FULL if TokenScope.FULL in scopes else Permission.SENDING
+    rights: Set[InboxRight] = frozenset()
+    if row.inbox_id is not None:
+        permission, scopes = Permission.INBOX, frozenset()
+        rights = token_claims.rights & {INBOX[scope] for scope in row.scopes if scope in INBOX}
     caller = Caller(
         team_id=token_claims.ref.team_id,
         team_number=row.team_number,
         key_id=None,
-        permission=Permission.FULL if TokenScope.FULL in scopes else Permission.SENDING,
+        permission=permission,
+        inbox_id=row.inbox_id,
+        inbox_address=row.inbox_address,
+        inbox_rights=frozenset(rights),
         rate_limit=row.rate_limit,
         daily_quota=row.daily_quota,
         monthly_quota=row.monthly_quota,

@@ -18,6 +18,12 @@ TEXTS: Final[dict[str, str]] = {
     "consent.local": "Der Zugang geht an ein Programm auf diesem Computer. Jedes Programm hier kann sich "
     "als dieses ausgeben.",
     "consent.team": "Team",
+    "consent.inbox": "Nur in einem Postfach",
+    "consent.inbox_hint": "Mit einer Adresse und einem Recht erreicht das Programm nur dieses Postfach. "
+    "Ohne beides bekommt es alles, was es möchte.",
+    "consent.no_inbox.title": "Das Postfach kann nicht freigegeben werden",
+    "consent.no_inbox.text": "Geben Sie die Adresse eines Postfachs des Teams und mindestens ein Recht an. "
+    "Es wurde nichts erlaubt: Gehen Sie zurück, und entscheiden Sie noch einmal.",
     "consent.may_not": "Mit Ihrer Rolle dürfen Sie keine Programme für ein Team zulassen. Ein Inhaber des "
     "Teams kann Ihre Rolle ändern.",
     "consent.approve": "Zulassen",
