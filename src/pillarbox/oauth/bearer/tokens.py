@@ -107,7 +107,11 @@ class BearerTokens:
         scopes = frozenset(SCOPES[scope] for scope in found.scopes if scope in SCOPES)
         rights = frozenset(INBOX[scope] for scope in found.scopes if scope in INBOX)
         wanted = TokenClaims(
-            GrantRef(found.team_id, found.grant_id), found.person_id, found.client_id, scopes, rights
+            ref=GrantRef(found.team_id, found.grant_id),
+            person_id=found.person_id,
+            client_id=found.client_id,
+            scopes=scopes,
+            rights=rights,
         )
         made = VerifiedToken(found, self._clock.boottime() + VERIFIED_SECONDS, wanted)
         self._verified[name] = made
