@@ -18,6 +18,8 @@ from kit.world import Team
 from pillarbox.dashboard.inboxes.search_operators import search_parameters
 from pillarbox.dashboard.mail_html import cleaned, no_pictures, with_pictures
 from pillarbox.dashboard.mail_quotes import with_folded_quotes
+from pillarbox.dashboard.texts import TEXTS
+from pillarbox.inboxes.trust.reasons import SENTENCES
 from pillarbox.people.roles import TeamRole
 
 LIST = "/dashboard/inboxes"
@@ -149,6 +151,7 @@ async def test_a_conversation_is_read_answered_and_archived(mail: InboxMail) -> 
     page = await ada.get(here)
     assert "Where is it?" in page.text
     assert "Checks of the sender" in page.text
+    assert "It is the first message from this address to this inbox." in page.text
     await ada.post(f"{here}/seen")
     assert (await mail.team.get(f"/inboxes/{inbox}/threads/{thread}")).json()["read"] is True
     message = (await mail.emails(inbox, {"id": thread}))[0]["id"]
@@ -283,6 +286,10 @@ async def test_html_is_cleaned_and_pictures_from_elsewhere_wait_for_the_reader(m
     assert "img-src data: https: http:;" in asked.headers["content-security-policy"]
     assert "script-src" not in asked.headers["content-security-policy"]
     assert "default-src 'none'" in asked.headers["content-security-policy"]
+
+
+def test_each_reason_of_trust_has_a_text() -> None:
+    assert {code: sentence for code, sentence in SENTENCES.items() if f"trust.{code}" not in TEXTS} == {}
 
 
 async def test_viewers_read_and_change_nothing(mail: InboxMail) -> None:

@@ -15,7 +15,7 @@ from pillarbox.dashboard.frame.screens import act, screen
 from pillarbox.dashboard.frame.visit import Visit, with_query
 from pillarbox.dashboard.inboxes.inbox_frame import HERE, ONE, inbox_frame, thread_path
 from pillarbox.dashboard.people.page_visits import Form
-from pillarbox.dashboard.texts import t
+from pillarbox.dashboard.texts import has_text, t, translated
 from pillarbox.inboxes.threads.changes import found as stored_thread
 from pillarbox.inboxes.threads.recent_changes import digest_of_thread, newest_message
 from pillarbox.kernel.http.request import Html, Reply
@@ -35,6 +35,10 @@ LONGEST_FOLDED: Final = 3_000
 SNIPPET: Final = 120
 HEIGHTS: Final = ((300, "short"), (1500, "middle"))
 """Up to so many characters of its text, a mail gets a frame of this height; others a tall one."""
+
+TRUST_TONES: Final = {"trusted": "good", "known": "info", "suspicious": "bad"}
+NAMED_DETAILS: Final = ("name", "shown", "domain", "looks_like", "contains", "filename", "code")
+"""What a reason names that the page shows, as far as it is text."""
 
 _FROM_ELSEWHERE: Final = re.compile(r"<img\b[^>]{0,2000}?\bsrc\s*=\s*[\"']?\s*(?:https?:)?//", re.IGNORECASE)
 
@@ -56,6 +60,14 @@ class ConversationMessage(NamedTuple):
     @property
     def is_inbound(self) -> bool:
         return bool(self.message["direction"] == "inbound")
+
+
+class SenderTrust(NamedTuple):
+    """What is known about the sender of a message: each reason as a sentence, with the names in question."""
+
+    level: str
+    tone: str
+    reasons: Sequence[tuple[str, Sequence[str]]]
 
 
 @screen(THREAD, title="conversation.title", query={"before": str, "images": str, "done": str})
@@ -112,7 +124,7 @@ async def conversation_page(visit: Visit, *, status: int = 200, problem: str | N
     digest = await digest_of_thread(visit.db, thread_id)
     messages, older = await _messages(visit, thread_id)
     shown = [await _shown(visit, message, is_last=message is messages[-1]) for message in messages]
-    verdicts = await _verdicts(visit, messages)
+    inbound = _newest_inbound(messages)
     images = visit.request.query.text("images")
     return await visit.draw(
         "inboxes/conversation.html",
@@ -128,7 +140,8 @@ async def conversation_page(visit: Visit, *, status: int = 200, problem: str | N
         members=[member.email for member in await members.members(visit.db)],
         label_ids={label["id"] for label in thread["labels"]},
         digest=digest,
-        verdicts=verdicts,
+        verdicts=await _verdicts(visit, inbound) if inbound else [],
+        trust=await _trust(visit, inbound) if inbound else None,
         images=images,
         here=here(visit),
     )
@@ -191,10 +204,26 @@ def _has_remote(html: str) -> bool:
     return _FROM_ELSEWHERE.search(html[:200_000]) is not None
 
 
-async def _verdicts(visit: Visit, messages: Sequence[Mapping[str, Any]]) -> list[VerdictLine]:
-    """Return what was found out about the sender of the newest message that came in."""
-    newest = next((one for one in reversed(messages) if one["direction"] == "inbound"), None)
-    if newest is None:
-        return []
-    verdicts = await visit.find(f"{thread_path(visit)}/emails/{newest['id']}/verdicts")
+def _newest_inbound(messages: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+    return next((one for one in reversed(messages) if one["direction"] == "inbound"), None)
+
+
+async def _verdicts(visit: Visit, message: Mapping[str, Any]) -> list[VerdictLine]:
+    """Return what was found out about the sender of a message that came in."""
+    verdicts = await visit.find(f"{thread_path(visit)}/emails/{message['id']}/verdicts")
     return [] if verdicts is None else verdict_lines(verdicts)
+
+
+async def _trust(visit: Visit, message: Mapping[str, Any]) -> SenderTrust | None:
+    """Return the trust of a message that came in; None where it came before the server knew trust."""
+    trust = await visit.find(f"{thread_path(visit)}/emails/{message['id']}/trust")
+    if trust is None:
+        return None
+    reasons = []
+    for reason in trust["reasons"]:
+        key = f"trust.{reason['code']}"
+        named = [
+            reason["detail"][name] for name in NAMED_DETAILS if isinstance(reason["detail"].get(name), str)
+        ]
+        reasons.append((t(key) if has_text(key) else translated(reason["message"]), named))
+    return SenderTrust(trust["level"], TRUST_TONES.get(trust["level"], "quiet"), reasons)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from pillarbox.dashboard.texts.german.inboxes import drafts, inbox_settings, threads
+from pillarbox.dashboard.texts.german.inboxes import drafts, inbox_settings, threads, trust
 
 TEXTS: Final[dict[str, str]] = {
     **drafts.TEXTS,
     **inbox_settings.TEXTS,
     **threads.TEXTS,
+    **trust.TEXTS,
 }
