@@ -175,7 +175,9 @@
 
   // What is opened counts as seen.
   for (const form of document.querySelectorAll("form[data-when-seen]")) {
-    fetch(form.action, { method: "POST", body: new URLSearchParams(new FormData(form)), redirect: "manual" }).catch(() => {});
+    fetch(form.action, { method: "POST", body: new URLSearchParams(new FormData(form)), redirect: "manual" }).then(() => {
+      for (const button of document.querySelectorAll("main button[name=do][value=read]")) button.hidden = true;
+    }, () => {});
   }
 
   // Live: the server says that something changed; the parts marked as live are fetched anew.

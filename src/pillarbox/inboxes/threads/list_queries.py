@@ -121,7 +121,7 @@ DIGEST_OF_ALL = """
 """
 
 DIGEST_OF_THREAD = """
-    SELECT concat_ws(' ', messages, unread, drafts, folder, assignee)
+    SELECT concat_ws(' ', messages, drafts, folder, assignee)
       FROM inbox_threads
      WHERE team_id = $1 AND id = $2
 """

@@ -20,7 +20,8 @@ async def digest_of_inboxes(db: TeamDb, inbox_id: UUID | None) -> str:
 
 
 async def digest_of_thread(db: TeamDb, thread_id: UUID | None) -> str:
-    """Return a text that is another one after a change of this thread, or a message more in it."""
+    """Return a text that is another one after a change of this thread, or a message more in it. Marking it
+    as read is no change: that is what opening its page does."""
     return await list_queries.digest_of_thread(db, thread_id or NO_THREAD)
 
 
