@@ -59,7 +59,7 @@ NOT_SHOWN: Final = frozenset(
     contents.preview_text contents.sender contents.subject deliveries.last_host deliveries.last_reply
     domains.records form_sign_ups.address form_sign_ups.content form_sign_ups.network
     inbox_draft_attachments.content_type inbox_messages.message_id inbox_messages.searched
-    metric_increments.domain_name oauth_clients.client_uri
+    message_trust.domain message_trust.reasons metric_increments.domain_name oauth_clients.client_uri
     oauth_clients.logo_uri oauth_clients.name oauth_clients.redirect_uris oauth_grants.client_id
     processes.host received_attachments.content_id received_attachments.disposition received_emails.client
     received_emails.mail_from received_emails.recipients received_emails.spam_reason
