@@ -38,7 +38,7 @@ HEIGHTS: Final = ((300, "short"), (1500, "middle"))
 
 TRUST_TONES: Final = {"trusted": "good", "known": "info", "suspicious": "bad"}
 NAMED_DETAILS: Final = ("name", "shown", "domain", "looks_like", "contains", "filename", "code")
-"""What a reason names that the page shows, as far as it is text."""
+"""Names in the detail of a reason whose values the page shows, as far as they are texts."""
 
 _FROM_ELSEWHERE: Final = re.compile(r"<img\b[^>]{0,2000}?\bsrc\s*=\s*[\"']?\s*(?:https?:)?//", re.IGNORECASE)
 
@@ -63,7 +63,7 @@ class ConversationMessage(NamedTuple):
 
 
 class SenderTrust(NamedTuple):
-    """What is known about the sender of a message: each reason as a sentence, with the names in question."""
+    """The level of trust in a message. Each reason is a sentence, with the names in question."""
 
     level: str
     tone: str
