@@ -1,0 +1,37 @@
+"""`pillarbox mcp`: the official client by standard input and output."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import pytest
+from mcp import StdioServerParameters
+from mcp.client.client import Client
+
+from kit.mcp_client import AUTO, HANDSHAKE
+from kit.world import World
+from pillarbox.cli.stdio_bridge import StdioBridge
+
+
+@pytest.mark.parametrize("mode", [AUTO, HANDSHAKE])
+async def test_a_local_program_uses_the_tools_of_the_running_server(pillarbox: World, mode: str) -> None:
+    team = await pillarbox.team()
+    await team.post("/suppressions", {"email": "ben@quay.example"})
+    server = StdioServerParameters(
+        command=sys.executable,
+        args=["-m", "pillarbox", "mcp", "--url", pillarbox.url],
+        env={**os.environ, "PILLARBOX_API_KEY": team.token},
+    )
+    async with Client(server, mode=mode) as client:  # type: ignore[arg-type]
+        found = await client.call_tool("list_suppressions", {})
+        assert found.structured_content is not None
+        assert [one["email"] for one in found.structured_content["data"]] == ["ben@quay.example"]
+
+
+async def test_a_wrong_key_is_told(pillarbox: World) -> None:
+    bridge = StdioBridge(pillarbox.url, "re_wrong", lambda line: None)
+    answer = await bridge.answer(b'{"jsonrpc":"2.0","id":7,"method":"tools/list"}')
+    assert answer is not None
+    assert b'"id":7' in answer
+    assert b"API key is invalid" in answer
