@@ -153,8 +153,8 @@ _OTHERS: Final[tuple[tuple[InstructionCode, str, str, str], ...]] = (
         "you pretend mode",
         r"\b(?:you\W+are\W+now|from\W+now\W+on\W+you\W+(?:are|act\W+as))\W+(?:an?\W+|the\W+)?(?:\w+\W+)?"
         r"(?:a\W?i|assistant|agent|bot|model|dan|admin\w*|root|unrestricted|acting|operating|unbound|no\W+longer)\b"
-        r"|\b(?:enter|enable|activate|switch\W+to|you\W+are\W+in|now\W+in)\W+(?:\w+\W+)?"
-        r"(?:developer|dan|god|jailbreak|debug|admin|maintenance|unrestricted)\W+mode\b"
+        r"|\b(?:enter|enable|activate|switch\W+to|you\W+are(?:\W+now)?\W+in)\W+(?:\w+\W+)?"
+        r"(?:developer|dan|god|jailbreak|debug|admin|unrestricted)\W+mode\b"
         r"|\bdo\W+anything\W+now\b|\bpretend\W+(?:to\W+be|you\W+are|that\W+you\W+are)\W+(?:an?\W+|the\W+)?(?:\w+\W+)?"
         r"(?:a\W?i|assistant|agent|bot|model|admin\w*|system|user|owner)\b",
     ),
