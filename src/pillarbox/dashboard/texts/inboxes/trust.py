@@ -45,4 +45,7 @@ TEXTS: Final[dict[str, str]] = {
     "trust.delivery_report": "The message reports what became of another one.",
     "trust.calendar": "The message has a date for a calendar.",
     "trust.verification_code": "The message has a code by which somebody confirms who they are.",
+    "trust.hidden_text": "The message has text that people do not see.",
+    "trust.hidden_instructions": "Text that people do not see addresses a machine.",
+    "trust.instructions": "The text addresses a machine.",
 }

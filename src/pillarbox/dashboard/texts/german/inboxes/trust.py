@@ -44,4 +44,7 @@ TEXTS: Final[dict[str, str]] = {
     "trust.delivery_report": "Die Nachricht berichtet, was aus einer anderen wurde.",
     "trust.calendar": "Die Nachricht enthält einen Termin.",
     "trust.verification_code": "Die Nachricht enthält einen Code, mit dem jemand bestätigt, wer er ist.",
+    "trust.hidden_text": "Die Nachricht enthält Text, den Menschen nicht sehen.",
+    "trust.hidden_instructions": "Text, den Menschen nicht sehen, wendet sich an eine Maschine.",
+    "trust.instructions": "Der Text wendet sich an eine Maschine.",
 }
