@@ -20,7 +20,7 @@ from pillarbox.dashboard.docs.markdown_pages import DocLink, anchor_of, rendered
 from pillarbox.dashboard.docs.reference import ApiReference, Operation
 from pillarbox.dashboard.docs.shapes import ShapeReader, field_names
 
-PAGE_BYTES = 60_000
+PAGE_BYTES = 66_000
 
 
 class Described:

@@ -53,6 +53,7 @@ EXPANDERS = {
     "inboxes/sending/message.py": "reply",
     "inboxes/sending/forwarded.py": "forward",
     "inboxes/messages/reading.py": "received",
+    "inboxes/trust/hidden_words.py": "received, in a thread where it is large",
     "inboxes/messages/safe_texts.py": "received",
     "inboxes/drafts/wire.py": "draft",
     "inboxes/search/searched_text.py": "a job that describes messages, in batches",

@@ -102,7 +102,7 @@ def _upgrade() -> Callable[..., None]:
 COMMANDS: dict[str, Command | CommandGroup] = {
     "serve": Command("Run Pillarbox: database, API, delivery and background work, until a signal.", _serve),
     "send": Command("Send a test mail through the running server and follow what becomes of it.", _send),
-    "mcp": Command("Serve the tools of the running server by standard input and output (MCP).", _mcp),
+    "mcp": Command("Serve the tools of the running server (MCP) by standard input and output.", _mcp),
     "verify": Command(
         "Reconcile emails, recipients, work, history, metrics, webhooks, kept answers, secrets and blobs; "
         "name every gap.",

@@ -30,7 +30,7 @@ INTERNAL_ERROR: Final = -32603
 
 
 def command(url: Url = None, key: Key = None, data: Data = None) -> None:
-    """Serve the tools of the running server by standard input and output, for a program that starts this."""
+    """Serve the tools of the running server (MCP) by standard input and output."""
     try:
         server, _ = reachable(url, data)
         bridge = StdioBridge(server, token_of(key), _written)

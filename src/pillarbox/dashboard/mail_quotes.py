@@ -12,7 +12,7 @@ STYLE: Final = (
     "background:#eceff3;color:#1b1f24;font-size:13px}"
 )
 
-_TAG: Final = re.compile(r'<(/?)([a-z0-9]++)(?:[^>"]++|"[^"]*+")*+>')
+_TAG: Final = re.compile(r'<(/?)([a-z0-9]++)[^>"]*+(?:"[^"]*+"[^>"]*+)*>')
 """Any tag of cleaned HTML, where values of attributes stand in double quotes."""
 
 

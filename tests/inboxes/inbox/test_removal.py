@@ -30,7 +30,7 @@ PLAIN = (
 OF_INBOXES = """
     SELECT table_name FROM information_schema.columns
      WHERE table_schema = current_schema() AND column_name = 'inbox_id'
-       AND table_name NOT IN ('api_keys', 'emails')
+       AND table_name NOT IN ('api_keys', 'emails', 'oauth_grants')
      ORDER BY table_name
 """
 
