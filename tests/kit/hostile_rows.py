@@ -23,8 +23,8 @@ MARKUP: Final = (
     "\"'`></title></textarea></script></pre></bdi></option><hxe hxa=1 onhx=alert(1)>"
     "javascript:alert(1) {{7191*7}} ${7191*7} \u202e\u2066&quot;&lt; $(touch /x) `id` \\\r\n--"
 )
-COMPUTED: Final = str(7191 * 7)
-"""What a template engine would make of the marks in `MARKUP`."""
+COMPUTED: Final = re.compile(rf"\b{7191 * 7}\b")
+"""What a template engine would make of the marks in `MARKUP`; an id may have these digits by chance."""
 
 VALUES: Final = (f"{MARKUP}{'W' * LONG}", MARKUP, "\"'><hxe hxa=1>")
 """What is written behind the mark, the longest that the column takes."""
@@ -223,7 +223,7 @@ class HostilePage(HTMLParser):
         for name, value in values.items():
             self.marks |= set(MARK.findall(value))
             is_style = name == "style" and value != ""
-            if name.startswith(("on", "hx")) or is_style or COMPUTED in value:
+            if name.startswith(("on", "hx")) or is_style or COMPUTED.search(value):
                 self.faults.append(f"<{tag} {name}={value[:200]}>")
             if name in LOADED and re.match(
                 r"\s*(?!https?:|mailto:|data:image/|data:,)[a-z][a-z0-9+.-]*:", value, re.I
@@ -247,7 +247,7 @@ class HostilePage(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         self.marks |= set(MARK.findall(data))
-        if COMPUTED in data:
+        if COMPUTED.search(data):
             self.faults.append(f"computed: {data[:200]}")
         is_isolated = any(node.tag in ISOLATED for node in self._open)
         for node in reversed(self._open):

@@ -22,7 +22,7 @@ import pytest
 
 from repository.test_scripts import ROOT, checkout, run
 
-MOST_MEGABYTES = 215
+MOST_MEGABYTES = 225
 PACKAGE = "harbor_tide-1.0-py3-none-any.whl"
 
 
