@@ -1115,7 +1115,7 @@ CREATE TABLE inbox_policies (
     messages_per_day   integer     CHECK (messages_per_day > 0),
     reply_only         boolean     NOT NULL,
     footer             text,
-    approval           text        NOT NULL CHECK (approval IN ('never', 'unknown_recipients', 'always')),
+    approval           text        NOT NULL CHECK (approval IN ('never', 'unknown_recipients', 'suspicious', 'always')),
     updated_at         timestamptz NOT NULL,
     hour_at            timestamptz,
     sent_in_hour       integer     NOT NULL DEFAULT 0,

@@ -89,7 +89,7 @@ async def test_a_policy_is_replaced_as_a_whole(mail: InboxMail) -> None:
 WRONG: list[dict[str, Any]] = [
     {"applies_to": "robots"},
     {"may_write_to": "friends"},
-    {"approval": "suspicious"},
+    {"approval": "sometimes"},
     {"blocked_mail": "bounce"},
     {"allowed_senders": "ada@quay.example"},
     {"allowed_senders": [7]},
@@ -260,6 +260,21 @@ async def test_what_needs_a_person_is_not_sent_by_a_key(mail: InboxMail) -> None
     assert told(await sends(mail)) == (403, "validation_error", message)
     await policy(mail, approval="always", applies_to="everybody")
     assert (await sends(mail, CUSTOMER)).status_code == 403
+
+
+async def test_answers_to_suspicious_messages_need_a_person(mail: InboxMail) -> None:
+    inbox = await mail.inbox(HELP)
+    await policy(mail, approval="suspicious")
+    await mail.brings(HELP, message_id="<a@customer.example>")
+    await mail.team.db.run("UPDATE message_trust SET level = 'known' WHERE team_id = $1")
+    [thread] = await mail.threads(inbox)
+    [email] = await mail.emails(inbox, thread)
+    path = f"/inboxes/{HELP}/threads/{thread['id']}/emails/{email['id']}"
+    assert (await mail.team.post(f"{path}/reply", {"text": "Yes"})).status_code == 200
+    await mail.team.db.run("UPDATE message_trust SET level = 'suspicious' WHERE team_id = $1")
+    assert (await mail.team.post(f"{path}/reply", {"text": "Yes"})).status_code == 403
+    assert (await mail.team.post(f"{path}/forward", {"to": EVE, "text": "See"})).status_code == 403
+    assert (await sends(mail)).status_code == 200
 
 
 async def test_a_key_for_the_inbox_cannot_get_round_its_policy(mail: InboxMail) -> None:

@@ -70,6 +70,15 @@ ANSWERED: Final = """
      LIMIT 1
 """
 
+# Spam counts too: it may be what was answered.
+IS_SUSPICIOUS: Final = """
+    SELECT EXISTS (SELECT
+                     FROM inbox_messages m
+                     JOIN message_trust t
+                       ON t.team_id = $1 AND t.email_id = m.id AND t.inbox_id = $2 AND t.level = 'suspicious'
+                    WHERE m.team_id = $1 AND m.inbox_id = $2 AND m.message_key = ANY ($3::bigint[]))
+"""
+
 # One statement counts and compares, so that what is sent at the same moment does not exceed the limits.
 SPEND: Final = """
     UPDATE inbox_policies
@@ -158,6 +167,11 @@ async def recipients(db: TeamDb, inbox_id: UUID, addresses: Sequence[str]) -> li
 async def answered(db: TeamDb, inbox_id: UUID, message_key: int) -> AnsweredPeople | None:
     """Return the people of the message of the inbox that has this key."""
     return await db.one(AnsweredPeople, ANSWERED, inbox_id, message_key)
+
+
+async def is_suspicious(db: TeamDb, inbox_id: UUID, message_keys: Sequence[int]) -> bool:
+    """Return whether one of the messages of the inbox with these keys is suspicious."""
+    return bool(await db.value(IS_SUSPICIOUS, inbox_id, message_keys))
 
 
 async def spend(db: TeamDb, inbox_id: UUID, hour: datetime, day: datetime) -> bool:

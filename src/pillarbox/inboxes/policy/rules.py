@@ -16,7 +16,7 @@ from pillarbox.kernel.wire.problems import Forbidden
 AppliesTo = Literal["programs", "everybody"]
 BlockedMail = Literal["spam", "refuse"]
 MayWriteTo = Literal["anybody", "contacts", "who_wrote_before", "listed"]
-Approval = Literal["never", "unknown_recipients", "always"]
+Approval = Literal["never", "unknown_recipients", "suspicious", "always"]
 
 PREFIX: Final = "The policy of this inbox"
 
@@ -137,9 +137,11 @@ def check_reply(recipients: Sequence[RecipientFacts], people: Collection[str] | 
             raise NotInMessage(recipient.address)
 
 
-def needs_approval(policy: InboxPolicy, recipients: Sequence[RecipientFacts]) -> bool:
+def needs_approval(
+    policy: InboxPolicy, recipients: Sequence[RecipientFacts], *, is_caused_by_suspicious: bool = False
+) -> bool:
     """Return whether a person has to send it."""
-    if policy.approval == "always":
+    if policy.approval == "always" or (policy.approval == "suspicious" and is_caused_by_suspicious):
         return True
     return policy.approval == "unknown_recipients" and not all(
         recipient.is_known or is_listed(recipient.address, policy.allowed_recipients)

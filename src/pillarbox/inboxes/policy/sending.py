@@ -20,6 +20,7 @@ from pillarbox.emails.outgoing import OutgoingEmail
 from pillarbox.inboxes.policy import queries, rules
 from pillarbox.inboxes.policy.queries import AnsweredPeople
 from pillarbox.inboxes.policy.rules import InboxPolicy, RecipientFacts
+from pillarbox.inboxes.sending.references import ids
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.security.authentication import Caller
@@ -72,7 +73,12 @@ class InboxPolicies:
         rules.check_recipients(policy, recipients)
         if policy.reply_only:
             rules.check_reply(recipients, await _people(db, inbox_id, outgoing.headers))
-        if not is_person and rules.needs_approval(policy, recipients):
+        if is_person or policy.approval == "never":
+            return
+        is_suspicious = policy.approval == "suspicious" and await queries.is_suspicious(
+            db, inbox_id, _named_messages(outgoing.headers)
+        )
+        if rules.needs_approval(policy, recipients, is_caused_by_suspicious=is_suspicious):
             raise rules.ApprovalNeeded
 
     async def _count(self, db: TeamDb, inbox_id: UUID, policy: InboxPolicy) -> None:
@@ -112,6 +118,12 @@ def _addresses(key: str) -> list[str]:
     local, _, domain = key.rpartition("@")
     base = local.partition("+")[0]
     return [key] if not base or base == local else [key, f"{base}@{domain}"]
+
+
+def _named_messages(headers: Sequence[tuple[str, str]]) -> list[int]:
+    """Return the keys of the messages that the mail answers or refers to."""
+    named = [value for name, value in headers if name.lower() in ("in-reply-to", "references")]
+    return [id_key(one) for value in named for one in ids(value)]
 
 
 async def _people(db: TeamDb, inbox_id: UUID, headers: Sequence[tuple[str, str]]) -> set[str] | None:
