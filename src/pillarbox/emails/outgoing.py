@@ -83,7 +83,8 @@ class OutgoingEmail(Struct, frozen=True, kw_only=True):
 
     The `*_texts` are shown as they were given; the mailboxes are what goes on the wire. Where a `template` is
     named, the subject is still to be rendered, and there are no bodies yet; `templating` makes them, and what
-    comes out has only the id of the template. `link_places` are known of bodies that were rendered.
+    comes out has only the id of the template. `link_places` are known of bodies that were rendered. Mail of an inbox
+    that answers or forwards a message of it has its `answered_id`.
     """
 
     sender_text: str
@@ -108,6 +109,7 @@ class OutgoingEmail(Struct, frozen=True, kw_only=True):
     template_id: UUID | None = None
     link_places: LinkPlaces | None = None
     inbox_id: UUID | None = None
+    answered_id: UUID | None = None
     source: str | None = None
 
     @property

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import AbstractAsyncContextManager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import httpx
 import pytest
@@ -17,6 +18,7 @@ from kit.smtp_listener import SmtpReply
 from kit.submission import message_bytes, queued_id, submission
 from pillarbox.emails.accept import Accept
 from pillarbox.emails.requests.parse import outgoing
+from pillarbox.inboxes.policy import queries
 from pillarbox.inboxes.policy.rules import RecipientRefused
 from pillarbox.kernel.security.authentication import Caller, Permission
 
@@ -173,6 +175,20 @@ async def test_a_footer_says_who_writes(mail: InboxMail) -> None:
     assert sent["html"] == f"<html><body><p>Hello</p>{footer}</body></html>"
 
 
+async def test_mail_without_words_has_a_footer_too(database_url: str, tmp_path: Path) -> None:
+    async with submission(database_url, tmp_path) as (team, listeners):
+        await inbox_domain(team)
+        await create(team, HELP)
+        await team.call("PUT", f"/inboxes/{HELP}/policy", {"footer": "Written by a program."})
+        file = (
+            f"From: {HELP}\r\nTo: {CUSTOMER}\r\nSubject: Berth 12\r\nContent-Type: application/pdf\r\n"
+            "Content-Disposition: attachment; filename=berth.pdf\r\n\r\n%PDF-1.4\r\n"
+        )
+        async with listeners.program(team.token) as client:
+            sent = queued_id(await client.send(file.encode(), to=(CUSTOMER,)))
+        assert (await team.email(sent))["text"] == "Written by a program.\n"
+
+
 async def test_replies_alone(mail: InboxMail) -> None:
     """To the people of the message that is answered, and nobody else."""
     inbox = await mail.inbox(HELP)
@@ -213,6 +229,24 @@ async def test_messages_of_an_hour_and_a_day(mail: InboxMail) -> None:
     last = await sends(mail)
     assert last.json()["message"] == "The policy of this inbox allows 3 messages in one day."
     assert 0 < int(last.headers["retry-after"]) <= 86_401
+
+
+async def test_clocks_that_differ_begin_no_new_count(mail: InboxMail) -> None:
+    """Of two processes one may be in the next hour already, and a clock that is put right goes back."""
+    inbox = UUID(await mail.inbox(HELP))
+    db, hour, day = mail.team.db, datetime(2026, 10, 3, 23, tzinfo=UTC), datetime(2026, 10, 3, tzinfo=UTC)
+    next_hour, next_day = hour + timedelta(hours=1), day + timedelta(days=1)
+    for limit in ("messages_per_hour", "messages_per_day"):
+        await policy(mail, **{limit: 3})
+        counted = [
+            await queries.spend(db, inbox, *times) for times in [(hour, day), (next_hour, next_day)] * 4
+        ]
+        # The first one of the new hour begins its count.
+        assert counted == [True] * 4 + [False] * 4, limit
+        later = day + timedelta(days=30)
+        assert await queries.spend(db, inbox, later, later)
+        assert await queries.spend(db, inbox, hour, day), "a clock that was far ahead blocks nobody"
+        await mail.team.db.run("UPDATE inbox_policies SET hour_at = NULL, day_at = NULL WHERE team_id = $1")
 
 
 async def test_batches(mail: InboxMail) -> None:
@@ -277,6 +311,27 @@ async def test_answers_to_suspicious_messages_need_a_person(mail: InboxMail) -> 
     assert (await sends(mail)).status_code == 200
 
 
+async def test_a_suspicious_message_without_an_id_needs_a_person_too(mail: InboxMail) -> None:
+    """Who writes it decides whether it has one that can be named."""
+    inbox = await mail.inbox(HELP)
+    await policy(mail, approval="suspicious")
+    await mail.brings(HELP)
+    await mail.team.db.run("UPDATE message_trust SET level = 'suspicious' WHERE team_id = $1")
+    [thread] = await mail.threads(inbox)
+    [email] = await mail.emails(inbox, thread)
+    path = f"/inboxes/{HELP}/threads/{thread['id']}/emails/{email['id']}"
+    answer = {"thread_id": thread["id"], "reply_to_email_id": email["id"], "text": "Yes", "to": CUSTOMER}
+    made = await mail.team.post(f"/inboxes/{HELP}/drafts", answer)
+    refused = [
+        await mail.team.post(f"{path}/reply", {"text": "Yes"}),
+        await mail.team.post(f"{path}/forward", {"to": EVE, "text": "See"}),
+        await mail.team.post(f"/inboxes/{HELP}/drafts/{made.json()['id']}/send"),
+    ]
+    assert [answer.status_code for answer in refused] == [403] * 3
+    await mail.team.db.run("UPDATE message_trust SET level = 'known' WHERE team_id = $1")
+    assert (await mail.team.post(f"{path}/reply", {"text": "Yes"})).status_code == 200
+
+
 async def test_a_key_for_the_inbox_cannot_get_round_its_policy(mail: InboxMail) -> None:
     inbox = await mail.inbox(HELP)
     await policy(mail, may_write_to="who_wrote_before", reply_only=True)
@@ -339,6 +394,37 @@ async def test_submission_by_smtp(database_url: str, tmp_path: Path) -> None:
         assert EVE in refused.text
         queued_id(await submitted(CUSTOMER))
         assert (await submitted(CUSTOMER)).code == 451
+
+
+async def test_a_domain_that_is_not_ascii_is_the_same_in_both_spellings(mail: InboxMail) -> None:
+    inbox, iris = await mail.inbox(HELP), "iris@b\u00fccher.example"
+    await policy(mail, blocked_senders=["b\u00fccher.example"])
+    await mail.brings(HELP, sender=iris, envelope_sender=EVE)
+    await mail.brings(HELP, sender="iris@xn--bcher-kva.example", envelope_sender=EVE, subject="2")
+    assert await mail.threads(inbox) == []
+    await policy(mail, may_write_to="who_wrote_before")
+    assert (await sends(mail, iris)).status_code == 403
+    await mail.brings(HELP, sender=iris, envelope_sender=EVE, subject="3", message_id="<a@x.example>")
+    for to in (iris, "iris@xn--bcher-kva.example"):
+        await policy(mail, may_write_to="who_wrote_before")
+        assert (await sends(mail, to)).status_code == 200
+        await policy(mail, reply_only=True)
+        assert (await sends(mail, to, headers={"In-Reply-To": "<a@x.example>"})).status_code == 200
+
+
+async def test_an_inbox_with_a_plus_has_a_policy_of_its_own(mail: InboxMail) -> None:
+    await mail.inbox(HELP)
+    refunds = "help+refunds@harbor.example"
+    inbox = await mail.inbox(refunds)
+    await policy(mail, may_write_to="listed", blocked_senders=["customer.example"], blocked_mail="refuse")
+    assert (await sends(mail)).status_code == 403
+    assert (await sends(mail, **{"from": "help+notes@harbor.example"})).status_code == 403
+    assert (await sends(mail, **{"from": refunds})).status_code == 200
+    async with asyncio.timeout(5):
+        while not (await mail.brings(HELP)).startswith("550"):
+            await asyncio.sleep(0.05)
+    assert (await mail.brings(refunds)).startswith("250")
+    assert len(await mail.threads(inbox)) == 1
 
 
 async def test_mail_of_blocked_senders_is_spam(mail: InboxMail) -> None:

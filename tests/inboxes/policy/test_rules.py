@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
 
 import pytest
 
+from pillarbox.emails.requests.parse import outgoing
 from pillarbox.inboxes.policy.rules import (
     InboxPolicy,
     RecipientBlocked,
@@ -17,6 +19,7 @@ from pillarbox.inboxes.policy.rules import (
     needs_approval,
 )
 from pillarbox.inboxes.policy.senders import SenderRules
+from pillarbox.inboxes.policy.sending import with_footer
 from pillarbox.kernel.security.authentication import Caller, Permission
 
 STRANGER = RecipientFacts("eve@evil.example")
@@ -86,6 +89,11 @@ def test_a_listed_recipient_is_known() -> None:
         (("quay.example",), (), "eve@evil.example", "bounce@quay.example", True),
         (("quay.example",), ("ada@quay.example",), "ada@quay.example", "ada@quay.example", True),
         (("quay.example",), (), "", "", True),
+        ((), ("xn--bcher-kva.example",), "iris@B\u00fccher.example", "", True),
+        ((), ("xn--bcher-kva.example",), "ada@quay.example", "bounce@b\u00fccher.example", True),
+        (("iris@xn--bcher-kva.example",), (), "iris@b\u00fccher.example", "", False),
+        ((), ("eve@evil.example",), '"Eve"@evil.example', "", True),
+        ((), ("evil.example",), "eve.@evil.example", "", True),
     ],
 )
 def test_whose_mail_is_blocked(
@@ -109,3 +117,23 @@ def test_only_who_sends_on_the_dashboard_is_a_person(fields: dict[str, Any], is_
     given: dict[str, Any] = {"team_id": uuid4(), "team_number": 1, "key_id": None, **fields}
     caller = Caller(**given, permission=Permission.FULL)
     assert is_person(caller) is is_one
+
+
+@pytest.mark.parametrize(
+    ("html", "expected"),
+    [
+        ("<p>Hi</p>", "<p>Hi</p>|"),
+        ("<body>Hi</body>", "<body>Hi|</body>"),
+        ("<html><BODY>Hi</Body>\n</HTML>\n", "<html><BODY>Hi|</Body>\n</HTML>\n"),
+        ("Hi<!-- </body> -->", "Hi<!-- </body> -->|"),
+        ("<body>Hi</body><p>More</p>", "<body>Hi</body><p>More</p>|"),
+        ("Hi</html>", "Hi</html>|"),
+        ("</body>", "|</body>"),
+    ],
+)
+def test_where_a_footer_stands(html: str, expected: str) -> None:
+    mail = outgoing(
+        {"from": "help@harbor.example", "to": "ada@quay.example", "subject": "Berth 12", "html": html},
+        datetime(2026, 10, 3, tzinfo=UTC),
+    )
+    assert with_footer(mail, "A program").html == expected.replace("|", "<p>A program</p>")

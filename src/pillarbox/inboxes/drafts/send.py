@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from uuid import UUID
 
 import msgspec
+from msgspec import structs
 
 from pillarbox.emails.outgoing import NewAttachment, OutgoingEmail
 from pillarbox.emails.requests import parse
@@ -118,9 +119,10 @@ class DraftSending:
             subject = subject or prefixed(REPLY, thread[0])
         to = Recipients(_named("to", content.to or ()), _named("cc", content.cc), _named("bcc", content.bcc))
         subject = parse.subject_text(subject or "")
-        return await outgoing(
+        mail = await outgoing(
             inbox, to, subject, content.html, content.text, [*fields, *headers], attachments
         )
+        return structs.replace(mail, answered_id=draft.reply_to_email_id)
 
 
 def _refuse_unready(draft: StoredDraft) -> None:

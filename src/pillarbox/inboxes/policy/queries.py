@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 from uuid import UUID
 
 from pillarbox.inboxes.policy.rules import InboxPolicy, RecipientFacts
+from pillarbox.inboxes.trust.confusables import shown_domain
 from pillarbox.kernel.postgres.database import Source, TeamDb
+
+HOUR: Final = timedelta(hours=1)
+DAY: Final = timedelta(days=1)
 
 GET: Final = """
     SELECT applies_to, allowed_senders, blocked_senders, blocked_mail, may_write_to, allowed_recipients,
@@ -33,11 +37,11 @@ PUT: Final = """
            updated_at = excluded.updated_at
 """
 
-# The address itself before the one without what follows a plus.
+# The address itself before the one without what follows a plus: an inbox of its own has a policy of its own.
 OF_SENDER: Final = """
     SELECT p.inbox_id
       FROM directory_inboxes d
-      JOIN inbox_policies p ON p.team_id = $1 AND p.inbox_id = d.inbox_id
+      LEFT JOIN inbox_policies p ON p.team_id = $1 AND p.inbox_id = d.inbox_id
      WHERE d.team_id = $1 AND d.address = ANY ($2::text[])
      ORDER BY array_position($2::text[], d.address)
      LIMIT 1
@@ -54,8 +58,8 @@ RECIPIENTS: Final = """
                      JOIN inbox_threads t ON t.team_id = $1 AND t.id = m.thread_id AND t.folder <> 'spam'
                     WHERE r.team_id = $1
                       AND md5(lower(substring(right(r.sender, 330) FROM '([^<> ]+)>?$')))::uuid
-                          = md5(a.address)::uuid) AS has_written
-      FROM unnest($3::text[]) AS a (address)
+                          = ANY (ARRAY[md5(a.address)::uuid, md5(a.spelled)::uuid])) AS has_written
+      FROM unnest($3::text[], $4::text[]) AS a (address, spelled)
 """
 
 # Several messages may have one id: of spam none is answered.
@@ -77,20 +81,29 @@ IS_SUSPICIOUS: Final = """
                      JOIN message_trust t
                        ON t.team_id = $1 AND t.email_id = m.id AND t.inbox_id = $2 AND t.level = 'suspicious'
                     WHERE m.team_id = $1 AND m.inbox_id = $2 AND m.message_key = ANY ($3::bigint[]))
+           OR EXISTS (SELECT
+                        FROM message_trust t
+                       WHERE t.team_id = $1 AND t.email_id = $4 AND t.inbox_id = $2
+                         AND t.level = 'suspicious')
 """
 
-# One statement counts and compares, so that what is sent at the same moment does not exceed the limits.
+# One statement counts and compares, so that what is sent at the same moment does not exceed the limits. The next hour
+# or day counts too: the clock of another process may be there already, and two that differ begin no new count each time.
 SPEND: Final = """
     UPDATE inbox_policies
-       SET sent_in_hour = CASE WHEN hour_at = $3 THEN sent_in_hour ELSE 0 END + 1, hour_at = $3,
-           sent_in_day = CASE WHEN day_at = $4 THEN sent_in_day ELSE 0 END + 1, day_at = $4
+       SET sent_in_hour = CASE WHEN hour_at IN ($3, $4) THEN sent_in_hour ELSE 0 END + 1,
+           hour_at = CASE WHEN hour_at = $4 THEN $4 ELSE $3 END,
+           sent_in_day = CASE WHEN day_at IN ($5, $6) THEN sent_in_day ELSE 0 END + 1,
+           day_at = CASE WHEN day_at = $6 THEN $6 ELSE $5 END
      WHERE team_id = $1 AND inbox_id = $2
-       AND (messages_per_hour IS NULL OR hour_at IS DISTINCT FROM $3 OR sent_in_hour < messages_per_hour)
-       AND (messages_per_day IS NULL OR day_at IS DISTINCT FROM $4 OR sent_in_day < messages_per_day)
+       AND (messages_per_hour IS NULL OR sent_in_hour < messages_per_hour
+            OR (hour_at IN ($3, $4)) IS NOT TRUE)
+       AND (messages_per_day IS NULL OR sent_in_day < messages_per_day OR (day_at IN ($5, $6)) IS NOT TRUE)
 """
 
 COUNTS: Final = """
-    SELECT messages_per_day IS NOT NULL AND day_at IS NOT DISTINCT FROM $3 AND sent_in_day >= messages_per_day
+    SELECT messages_per_day IS NOT NULL AND sent_in_day >= messages_per_day
+           AND (day_at IN ($3, $4)) IS TRUE
       FROM inbox_policies
      WHERE team_id = $1 AND inbox_id = $2
 """
@@ -101,9 +114,10 @@ REFUSING: Final = """
 """
 
 REFUSED_SENDERS: Final = """
-    SELECT p.allowed_senders, p.blocked_senders
+    SELECT coalesce(p.allowed_senders, '{}') AS allowed_senders,
+           coalesce(p.blocked_senders, '{}') AS blocked_senders
       FROM directory_inboxes d
-      JOIN inbox_policies p ON p.team_id = $1 AND p.inbox_id = d.inbox_id AND p.blocked_mail = 'refuse'
+      LEFT JOIN inbox_policies p ON p.team_id = $1 AND p.inbox_id = d.inbox_id AND p.blocked_mail = 'refuse'
      WHERE d.team_id = $1 AND d.address = ANY ($2::text[])
      ORDER BY array_position($2::text[], d.address)
      LIMIT 1
@@ -154,14 +168,20 @@ async def put(db: TeamDb, inbox_id: UUID, policy: InboxPolicy) -> None:
 
 
 async def inbox_of_sender(db: TeamDb, addresses: Sequence[str]) -> UUID | None:
-    """Return the inbox with a policy at the first of these addresses that is one."""
+    """Return the inbox at the first of these addresses that is one, if it has a policy."""
     found: UUID | None = await db.value(OF_SENDER, addresses)
     return found
 
 
 async def recipients(db: TeamDb, inbox_id: UUID, addresses: Sequence[str]) -> list[RecipientFacts]:
-    """Return what is known about these addresses."""
-    return await db.all(RecipientFacts, RECIPIENTS, inbox_id, addresses)
+    """Return what is known about these addresses. Those who write may spell a domain that is not ASCII in
+    either way."""
+    return await db.all(RecipientFacts, RECIPIENTS, inbox_id, addresses, [_spelled(one) for one in addresses])
+
+
+def _spelled(address: str) -> str:
+    local, _, domain = address.rpartition("@")
+    return f"{local}@{shown_domain(domain)}"
 
 
 async def answered(db: TeamDb, inbox_id: UUID, message_key: int) -> AnsweredPeople | None:
@@ -169,19 +189,21 @@ async def answered(db: TeamDb, inbox_id: UUID, message_key: int) -> AnsweredPeop
     return await db.one(AnsweredPeople, ANSWERED, inbox_id, message_key)
 
 
-async def is_suspicious(db: TeamDb, inbox_id: UUID, message_keys: Sequence[int]) -> bool:
-    """Return whether one of the messages of the inbox with these keys is suspicious."""
-    return bool(await db.value(IS_SUSPICIOUS, inbox_id, message_keys))
+async def is_suspicious(
+    db: TeamDb, inbox_id: UUID, message_keys: Sequence[int], answered_id: UUID | None
+) -> bool:
+    """Return whether one of the messages of the inbox with these keys, or that of this id, is suspicious."""
+    return bool(await db.value(IS_SUSPICIOUS, inbox_id, message_keys, answered_id))
 
 
 async def spend(db: TeamDb, inbox_id: UUID, hour: datetime, day: datetime) -> bool:
     """Count a message; return False, and count nothing, where there were enough in this hour or day."""
-    return await db.run(SPEND, inbox_id, hour, day) == 1
+    return await db.run(SPEND, inbox_id, hour, hour + HOUR, day, day + DAY) == 1
 
 
 async def is_day_over(db: TeamDb, inbox_id: UUID, day: datetime) -> bool:
     """Return whether no message may be sent any more on this day."""
-    return bool(await db.value(COUNTS, inbox_id, day))
+    return bool(await db.value(COUNTS, inbox_id, day, day + DAY))
 
 
 async def refusing(source: Source, teams: Collection[UUID]) -> frozenset[UUID]:
@@ -190,5 +212,6 @@ async def refusing(source: Source, teams: Collection[UUID]) -> frozenset[UUID]:
 
 
 async def refused_senders(db: TeamDb, addresses: Sequence[str]) -> ListedSenders | None:
-    """Return the lists of the inbox at the first of these addresses that is one, if it refuses."""
+    """Return whom the inbox at the first of these addresses that is one refuses: empty lists where it
+    refuses nobody."""
     return await db.one(ListedSenders, REFUSED_SENDERS, addresses)

@@ -7,7 +7,7 @@ limits allow.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from html import escape
 from typing import Final
 from uuid import UUID
@@ -18,8 +18,9 @@ from msgspec import structs
 
 from pillarbox.emails.outgoing import OutgoingEmail
 from pillarbox.inboxes.policy import queries, rules
-from pillarbox.inboxes.policy.queries import AnsweredPeople
+from pillarbox.inboxes.policy.queries import DAY, HOUR, AnsweredPeople
 from pillarbox.inboxes.policy.rules import InboxPolicy, RecipientFacts
+from pillarbox.inboxes.policy.senders import compared
 from pillarbox.inboxes.sending.references import ids
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.postgres.database import TeamDb
@@ -28,9 +29,8 @@ from pillarbox.kernel.wire.email_address import NotAnAddress, email_address
 from pillarbox.kernel.wire.problems import RateLimited
 from pillarbox.mail.message.threading import id_key
 
-HOUR: Final = timedelta(hours=1)
-DAY: Final = timedelta(days=1)
-_ENDS: Final = ("</body>", "</BODY>")
+_BODY_END: Final = "</body>"
+_HTML_END: Final = "</html>"
 
 
 class TooManyMessages(RateLimited):
@@ -76,7 +76,7 @@ class InboxPolicies:
         if is_person or policy.approval == "never":
             return
         is_suspicious = policy.approval == "suspicious" and await queries.is_suspicious(
-            db, inbox_id, _named_messages(outgoing.headers)
+            db, inbox_id, _named_messages(outgoing.headers), outgoing.answered_id
         )
         if rules.needs_approval(policy, recipients, is_caused_by_suspicious=is_suspicious):
             raise rules.ApprovalNeeded
@@ -95,18 +95,25 @@ class InboxPolicies:
 def with_footer(outgoing: OutgoingEmail, footer: str) -> OutgoingEmail:
     """Return the mail with the footer at the end of its text and of its html."""
     text = None if outgoing.text is None else f"{outgoing.text.rstrip()}\n\n{footer}\n"
-    html = None if outgoing.html is None else _of_html(outgoing, outgoing.html, footer)
+    if text is None and outgoing.html is None:
+        text = f"{footer}\n"
+    html = None if outgoing.html is None else _of_html(outgoing.html, footer)
     return structs.replace(outgoing, text=text, html=html)
 
 
-def _of_html(outgoing: OutgoingEmail, html: str, footer: str) -> str:
+def _of_html(html: str, footer: str) -> str:
     lines = "<br>".join([escape(line) for line in footer.split("\n")])
-    end = max([html.rfind(tag) for tag in _ENDS])
-    links = () if outgoing.link_places is None else outgoing.link_places.html
-    # Places of links are positions: nothing may be put before one.
-    if end < 0 or any(stop > end for _, stop in links):
-        end = len(html)
+    end = _end_of_body(html)
     return f"{html[:end]}<p>{lines}</p>{html[end:]}"
+
+
+def _end_of_body(html: str) -> int:
+    """Return where the last words of the html may stand: in front of the closing tags, if these are all that
+    is there. A tag in the midst of the html may stand in a comment, or before a place of a link."""
+    body = html.rstrip()
+    if body[-len(_HTML_END) :].lower() == _HTML_END:
+        body = body[: -len(_HTML_END)].rstrip()
+    return len(body) - len(_BODY_END) if body[-len(_BODY_END) :].lower() == _BODY_END else len(html)
 
 
 def _seconds(now: datetime, until: datetime) -> int:
@@ -144,7 +151,7 @@ def _people_of(answered: AnsweredPeople) -> set[str]:
     texts = [text for column in lists if column for text in msgspec.json.decode(column, type=list[str])]
     found = {address for text in texts if (address := _address(text)) is not None}
     if answered.is_inbound:
-        found.add(answered.sender_key)
+        found.add(compared(answered.sender_key))
     return found
 
 

@@ -13,6 +13,8 @@ from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
 
+from msgspec import structs
+
 from pillarbox.emails.accept import Accept
 from pillarbox.emails.commits import TransactionHook
 from pillarbox.emails.outgoing import NewAttachment, OutgoingEmail
@@ -231,7 +233,12 @@ class InboxSender:
 
         outbound = SentMessagePlace(place.inbox_id, place.thread_id)
         return await self.store(
-            db, call, mail, outbound, lambda email_id: b'{"id":"%s"}' % str(email_id).encode(), still_there
+            db,
+            call,
+            structs.replace(mail, answered_id=place.email_id),
+            outbound,
+            lambda email_id: b'{"id":"%s"}' % str(email_id).encode(),
+            still_there,
         )
 
 
