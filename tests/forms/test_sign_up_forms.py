@@ -14,6 +14,7 @@ from uuid import UUID
 import httpx
 import pytest
 
+from kit.inbox_rows import an_inbox
 from kit.manual_world import clock_of, manual_world, run_jobs
 from kit.world import Team, World
 from pillarbox.forms import queries, sign_up_queries
@@ -142,6 +143,21 @@ async def test_nobody_floods_a_mailbox_or_learns_who_is_known(here: World) -> No
 
 
 HOSTILE = '"><script>alert(1)</script>'
+
+
+async def test_what_a_bound_refuses_uses_up_no_limit_of_the_inbox_that_sends(here: World) -> None:
+    """Whoever sends a form again and again does not silence the inbox for others."""
+    team = await here.team()
+    await team.domain()
+    await an_inbox(team, "hello")
+    policy = await team.call("PUT", "/inboxes/hello@harbor.example/policy", {"messages_per_day": 3})
+    assert policy.status_code == 200
+    _, page = await a_form(team)
+    answers = [await sign_up(here, page) for _ in range(6)]
+    assert {one.status_code for one in answers} == {200}
+    assert len(await mails(team)) == 1
+    body = {"from": FROM, "to": ADA, "subject": "Berth 12", "text": "Hello"}
+    assert [(await team.post("/emails", body)).status_code for _ in range(3)] == [200, 200, 429]
 
 
 async def test_a_failure_leaves_what_was_there_before(here: World) -> None:

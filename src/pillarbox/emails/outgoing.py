@@ -83,8 +83,8 @@ class OutgoingEmail(Struct, frozen=True, kw_only=True):
 
     The `*_texts` are shown as they were given; the mailboxes are what goes on the wire. Where a `template` is
     named, the subject is still to be rendered, and there are no bodies yet; `templating` makes them, and what
-    comes out has only the id of the template. `link_places` are known of bodies that were rendered. Mail of an inbox
-    that answers or forwards a message of it has its `answered_id`.
+    comes out has only the id of the template. `link_places` are known of bodies that were rendered. Mail of
+    an inbox that answers or forwards a message of it has its `answered_id`.
     """
 
     sender_text: str

@@ -210,8 +210,14 @@ class Submissions:
             monthly_quota=row.monthly_quota,
         )
         try:
+            # What a bound forbids makes no mail: the sender may have a limit that each mail counts against.
+            bound = await self._bound(db, form.form_id, submission, visitor, stamp.at)
+            if bound is not None:
+                return bound
             email = await self._email(db, caller, form, submission.address.shown, url, write_mail, stamp.at)
             async with db.transaction() as inside:
+                await sign_up_queries.hold_form(inside, form.form_id)
+                await sign_up_queries.hold_address(inside, submission.address.address)
                 bound = await self._bound(inside, form.form_id, submission, visitor, stamp.at)
                 if bound is not None:
                     return bound
@@ -244,13 +250,11 @@ class Submissions:
     async def _bound(
         self, db: TeamDb, form_id: UUID, submission: FilledForm, visitor: SubmissionOrigin, now: datetime
     ) -> SubmissionOutcome | None:
-        """Return the bound that the submission meets; None where it may be stored. Others wait."""
-        await sign_up_queries.hold_form(db, form_id)
+        """Return the bound that the submission meets; None where it may be stored."""
         recent = await sign_up_queries.recent(db, form_id, first_id(now - WINDOW), visitor.network)
         if recent.of_form >= MOST_OF_FORM or recent.of_network >= MOST_OF_NETWORK:
             return SubmissionOutcome.TOO_MANY
         address = submission.address.address
-        await sign_up_queries.hold_address(db, address)
         if await sign_up_queries.has_recent(db, address, now - ADDRESS_GAP):
             return SubmissionOutcome.RECENT
         if await self.erased.among(db.source, db.team_id, [address]):

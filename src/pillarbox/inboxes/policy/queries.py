@@ -37,7 +37,7 @@ PUT: Final = """
            updated_at = excluded.updated_at
 """
 
-# The address itself before the one without what follows a plus: an inbox of its own has a policy of its own.
+# The address itself before the one without what follows a plus: it may be an inbox with a policy of its own.
 OF_SENDER: Final = """
     SELECT p.inbox_id
       FROM directory_inboxes d
@@ -87,8 +87,9 @@ IS_SUSPICIOUS: Final = """
                          AND t.level = 'suspicious')
 """
 
-# One statement counts and compares, so that what is sent at the same moment does not exceed the limits. The next hour
-# or day counts too: the clock of another process may be there already, and two that differ begin no new count each time.
+# One statement counts and compares, so that what is sent at the same moment does not exceed the limits. The
+# next hour or day counts too: the clock of another process may be there already, and two that differ begin no
+# new count each time.
 SPEND: Final = """
     UPDATE inbox_policies
        SET sent_in_hour = CASE WHEN hour_at IN ($3, $4) THEN sent_in_hour ELSE 0 END + 1,
