@@ -78,7 +78,7 @@ def thread_eraser(kit: Container) -> EraseStep:
 
 async def erase_drafts(db: TeamDb, person: DataSubject, _: str, __: datetime) -> ErasedRows:
     """Erase the person in drafts, and in the lists of policies; a team has few."""
-    await queries.erase_listed(db, person.address)
+    await queries.erase_listed(db, person.address, ERASED_ADDRESS)
     return ErasedRows(None, await queries.erase_drafts(db, person, ERASED_ADDRESS))
 
 

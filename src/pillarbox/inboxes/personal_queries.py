@@ -46,9 +46,11 @@ ERASE_DRAFTS = """
      WHERE d.team_id = $1 AND d.id = k.id AND k.text LIKE '%' || $2 || '%' AND k.text ~ $3
 """
 
+# Without an entry, everybody would be an allowed sender.
 ERASE_LISTED = """
     UPDATE inbox_policies
-       SET allowed_senders = array_remove(allowed_senders, $2),
+       SET allowed_senders = CASE WHEN allowed_senders = ARRAY[$2] THEN ARRAY[$3]
+                                  ELSE array_remove(allowed_senders, $2) END,
            blocked_senders = array_remove(blocked_senders, $2),
            allowed_recipients = array_remove(allowed_recipients, $2),
            blocked_recipients = array_remove(blocked_recipients, $2)
@@ -94,6 +96,7 @@ async def erase_drafts(db: TeamDb, person: DataSubject, stands_for: str) -> int:
     return await db.run(ERASE_DRAFTS, *person.found_by, person.quoted, stands_for)
 
 
-async def erase_listed(db: TeamDb, address: str) -> int:
-    """Take an address off the lists of policies; returns of how many."""
-    return await db.run(ERASE_LISTED, address)
+async def erase_listed(db: TeamDb, address: str, stands_for: str) -> int:
+    """Take an address off the lists of policies; returns of how many. `stands_for` takes its place where it
+    was the only allowed sender."""
+    return await db.run(ERASE_LISTED, address, stands_for)

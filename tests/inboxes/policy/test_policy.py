@@ -18,8 +18,10 @@ from kit.smtp_listener import SmtpReply
 from kit.submission import message_bytes, queued_id, submission
 from pillarbox.emails.accept import Accept
 from pillarbox.emails.requests.parse import outgoing
+from pillarbox.inboxes.personal_queries import erase_listed
 from pillarbox.inboxes.policy import queries
 from pillarbox.inboxes.policy.rules import RecipientRefused
+from pillarbox.kernel.personal_data import ERASED_ADDRESS
 from pillarbox.kernel.security.authentication import Caller, Permission
 
 HELP = "help@harbor.example"
@@ -442,6 +444,19 @@ async def test_mail_of_blocked_senders_is_spam(mail: InboxMail) -> None:
     assert len(await mail.threads(inbox, "?folder=spam")) == 3
     await mail.brings(HELP, sender="ada@quay.example", subject="4")
     assert [thread["subject"] for thread in await mail.threads(inbox)] == ["4"]
+
+
+async def test_an_erased_person_leaves_no_open_list(mail: InboxMail) -> None:
+    """An empty list of allowed senders allows everybody."""
+    inbox = await mail.inbox(HELP)
+    await policy(mail, allowed_senders=["ada@quay.example"], allowed_recipients=["ada@quay.example"])
+    assert await erase_listed(mail.team.db, "ada@quay.example", ERASED_ADDRESS) == 1
+    shown = (await mail.team.get(f"/inboxes/{HELP}/policy")).json()
+    assert (shown["allowed_senders"], shown["allowed_recipients"]) == ([ERASED_ADDRESS], [])
+    await mail.brings(HELP, sender=EVE)
+    assert await mail.threads(inbox) == []
+    fields = {name: value for name, value in shown.items() if name not in ("object", "updated_at")}
+    assert (await policy(mail, **fields))["allowed_senders"] == [ERASED_ADDRESS]
 
 
 async def test_blocked_senders_are_refused_at_rcpt(mail: InboxMail) -> None:
