@@ -159,6 +159,24 @@ async def test_contacts_and_who_wrote_before(mail: InboxMail) -> None:
     assert (await sends(mail, "ada@quay.example")).status_code == 403
 
 
+async def test_an_address_that_writes_a_lot_elsewhere_is_not_looked_up_without_end(
+    mail: InboxMail, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its newest mails are looked for in the inbox one by one."""
+    inbox = UUID(await mail.inbox(HELP))
+    await mail.brings(HELP)
+    await mail.brings("notes@harbor.example", subject="2")
+
+    async def has_written() -> bool:
+        [found] = await queries.recipients(mail.team.db, inbox, [CUSTOMER])
+        return found.has_written
+
+    monkeypatch.setattr(queries, "NEWEST", 2)
+    assert await has_written()
+    monkeypatch.setattr(queries, "NEWEST", 1)
+    assert not await has_written()
+
+
 async def test_attachments(mail: InboxMail) -> None:
     await mail.inbox(HELP)
     await policy(mail, attachments=False)

@@ -13,6 +13,8 @@ from pillarbox.kernel.postgres.database import Source, TeamDb
 
 HOUR: Final = timedelta(hours=1)
 DAY: Final = timedelta(days=1)
+NEWEST: Final = 1000
+"""Mails of an address among which one has to be that came into the inbox."""
 
 GET: Final = """
     SELECT applies_to, allowed_senders, blocked_senders, blocked_mail, may_write_to, allowed_recipients,
@@ -47,18 +49,35 @@ OF_SENDER: Final = """
      LIMIT 1
 """
 
-# Mail in spam is nobody's letter.
+# Mail in spam is nobody's letter. The newest mails of an address are looked for one by one in the inbox: it may
+# have written a million times elsewhere.
 RECIPIENTS: Final = """
     SELECT a.address,
            EXISTS (SELECT FROM contacts c WHERE c.team_id = $1 AND c.address = a.address) AS is_contact,
            EXISTS (SELECT
-                     FROM received_emails r
-                     JOIN inbox_messages m
-                       ON m.team_id = $1 AND m.inbox_id = $2 AND m.id = r.id AND m.direction = 'inbound'
-                     JOIN inbox_threads t ON t.team_id = $1 AND t.id = m.thread_id AND t.folder <> 'spam'
-                    WHERE r.team_id = $1
-                      AND md5(lower(substring(right(r.sender, 330) FROM '([^<> ]+)>?$')))::uuid
-                          = ANY (ARRAY[md5(a.address)::uuid, md5(a.spelled)::uuid])) AS has_written
+                     FROM ((SELECT e.id
+                              FROM received_emails e
+                             WHERE e.team_id = $1
+                               AND md5(lower(substring(right(e.sender, 330) FROM '([^<> ]+)>?$')))::uuid
+                                   = md5(a.address)::uuid
+                             ORDER BY e.id DESC
+                             LIMIT $5)
+                           UNION ALL
+                           (SELECT e.id
+                              FROM received_emails e
+                             WHERE e.team_id = $1 AND a.spelled <> a.address
+                               AND md5(lower(substring(right(e.sender, 330) FROM '([^<> ]+)>?$')))::uuid
+                                   = md5(a.spelled)::uuid
+                             ORDER BY e.id DESC
+                             LIMIT $5)) AS r
+                    CROSS JOIN LATERAL (
+                          SELECT
+                            FROM inbox_messages m
+                            JOIN inbox_threads t
+                              ON t.team_id = $1 AND t.id = m.thread_id AND t.folder <> 'spam'
+                           WHERE m.team_id = $1 AND m.inbox_id = $2 AND m.id = r.id
+                             AND m.direction = 'inbound'
+                          OFFSET 0) AS of_inbox) AS has_written
       FROM unnest($3::text[], $4::text[]) AS a (address, spelled)
 """
 
@@ -177,7 +196,8 @@ async def inbox_of_sender(db: TeamDb, addresses: Sequence[str]) -> UUID | None:
 async def recipients(db: TeamDb, inbox_id: UUID, addresses: Sequence[str]) -> list[RecipientFacts]:
     """Return what is known about these addresses. Those who write may spell a domain that is not ASCII in
     either way."""
-    return await db.all(RecipientFacts, RECIPIENTS, inbox_id, addresses, [_spelled(one) for one in addresses])
+    spelled = [_spelled(one) for one in addresses]
+    return await db.all(RecipientFacts, RECIPIENTS, inbox_id, addresses, spelled, NEWEST)
 
 
 def _spelled(address: str) -> str:
