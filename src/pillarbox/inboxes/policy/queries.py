@@ -49,8 +49,8 @@ OF_SENDER: Final = """
      LIMIT 1
 """
 
-# Mail in spam is nobody's letter. The newest mails of an address are looked for one by one in the inbox: it may
-# have written a million times elsewhere.
+# Mail in spam is nobody's letter. The newest mails of an address are looked for one by one in the inbox: it
+# may have written a million times elsewhere.
 RECIPIENTS: Final = """
     SELECT a.address,
            EXISTS (SELECT FROM contacts c WHERE c.team_id = $1 AND c.address = a.address) AS is_contact,

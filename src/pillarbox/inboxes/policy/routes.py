@@ -13,7 +13,6 @@ from pillarbox.kernel.http.request import Reply, Request
 from pillarbox.kernel.http.routing import Access, InboxRight, route
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.postgres.database import TeamDb, after_commit
-from pillarbox.kernel.wire.fields import parse
 from pillarbox.kernel.wire.problems import NotFound
 
 
@@ -33,10 +32,11 @@ async def show(request: Request, db: TeamDb) -> Reply[wire.FullPolicy]:
     "/inboxes/{inbox}/policy",
     needs=Access.FULL,
     body=wire.NewPolicy,
+    parses_first=True,
     summary="Replace the policy of an inbox",
 )
 async def replace(request: Request, db: TeamDb) -> Reply[wire.FullPolicy]:
-    wanted = parse(wire.NewPolicy, request.json())
+    wanted: wire.NewPolicy = request.wanted
     inbox_id = await inbox_of(request, db)
     if not await lock(db.connection, [(db.team_id, inbox_id)]):
         raise NotFound("Inbox")
