@@ -18,12 +18,13 @@ from uuid import UUID
 import asyncpg
 
 from pillarbox.directory import domains, inboxes
+from pillarbox.inboxes.inbox.addresses import meant_by
 from pillarbox.inboxes.policy import refusals
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.postgres.time_limit import TimeLimit, shared
 from pillarbox.mail.message.address import AddressError, parse_domain, wire_local
-from pillarbox.receiving.arrivals.inbox_addresses import of_recipient, receiving_local
+from pillarbox.receiving.arrivals.inbox_addresses import receiving_local
 from pillarbox.receiving.reports.return_path import FEEDBACK
 from pillarbox.receiving.storage import Storage
 from pillarbox.teams import bootstrap, slugs
@@ -166,7 +167,7 @@ class AddressLookup:
         """Return whether the inbox at this address refuses mail of this envelope sender (inboxes.md 3.7);
         raises the errors of the database."""
         db = TeamDb(self._pool, place.team_id)
-        return await refusals.refuses(db, of_recipient(place.address), sender)
+        return await refusals.refuses(db, meant_by(place.address), sender)
 
     # Asking ------------------------------------------------------------------------------------------
 

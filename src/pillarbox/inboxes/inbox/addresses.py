@@ -47,6 +47,15 @@ def inbox_address(text: str) -> InboxAddress:
         raise InvalidField("email_address", FORM) from None
 
 
+def meant_by(address: str) -> tuple[str, ...]:
+    """Return the addresses of inboxes that an address may mean, the nearest first. Dots count, and what
+    follows a plus does not where the address itself is that of no inbox."""
+    exact = address.lower()
+    local, _, domain = exact.rpartition("@")
+    base = local.partition("+")[0]
+    return (exact,) if not base or base == local else (exact, f"{base}@{domain}")
+
+
 def inbox_name(text: str) -> str:
     """Return the name of an inbox without the blanks around it, which may be nothing; 422 where it is too
     long."""

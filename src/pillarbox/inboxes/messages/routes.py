@@ -45,8 +45,7 @@ async def index(request: Request, db: TeamDb) -> Reply[ListOf[wire.Message]]:
     "GET", EMAIL, needs=Access.FULL, inbox_rights=(InboxRight.READ,), summary="Retrieve an email of a thread"
 )
 async def show(request: Request, db: TeamDb) -> Reply[wire.Message]:
-    row = await _message(request, db)
-    reading = await _opened(request, db, [row])
+    reading, row = await _read(request, db)
     return Reply(await reading.one(db, row, request.is_client_gone))
 
 
@@ -58,8 +57,7 @@ async def show(request: Request, db: TeamDb) -> Reply[wire.Message]:
     summary="List the attachments of an email of a thread",
 )
 async def attachments(request: Request, db: TeamDb) -> Reply[ListOf[wire.InboxesMessagesAttachmentItem]]:
-    row = await _message(request, db)
-    reading = await _opened(request, db, [row])
+    reading, row = await _read(request, db)
     files = await reading.files(db, row)
     return Reply(
         ListOf(
@@ -78,8 +76,7 @@ async def attachments(request: Request, db: TeamDb) -> Reply[ListOf[wire.Inboxes
 )
 async def attachment(request: Request, db: TeamDb) -> Reply[wire.InboxesMessagesAttachment]:
     wanted = request.uuid("attachment_id")
-    row = await _message(request, db)
-    reading = await _opened(request, db, [row])
+    reading, row = await _read(request, db)
     for file in await reading.files(db, row):
         if file.id == wanted:
             return Reply(_linked(wire.InboxesMessagesAttachment, request, db.team_id, file))
@@ -94,7 +91,7 @@ async def attachment(request: Request, db: TeamDb) -> Reply[wire.InboxesMessages
     summary="Retrieve what was found out about an email of a thread",
 )
 async def verdicts(request: Request, db: TeamDb) -> Reply[EmailVerdicts]:
-    row = await _message(request, db)
+    _, row = await message_of(request, db)
     found = await request.use(MessageReading).verdicts(db, row)
     if found is None:
         raise NotFound("Verdict")
@@ -109,8 +106,7 @@ async def verdicts(request: Request, db: TeamDb) -> Reply[EmailVerdicts]:
     summary="Retrieve the safe text of an email of a thread",
 )
 async def safe_text(request: Request, db: TeamDb) -> Reply[wire.SafeText]:
-    row = await _message(request, db)
-    await _opened(request, db, [row])
+    _, row = await _read(request, db)
     return Reply(await request.use(SafeTexts).of(db, row, request.is_client_gone))
 
 
@@ -124,8 +120,11 @@ async def message_of(request: Request, db: TeamDb) -> tuple[UUID, StoredMessage]
     return inbox_id, found
 
 
-async def _message(request: Request, db: TeamDb) -> StoredMessage:
-    return (await message_of(request, db))[1]
+async def _read(request: Request, db: TeamDb) -> tuple[MessageReading, StoredMessage]:
+    """Return the message that the path names, and the reader of its content; 403 where that is kept from the
+    team."""
+    _, row = await message_of(request, db)
+    return await _opened(request, db, [row]), row
 
 
 async def _opened(request: Request, db: TeamDb, rows: list[StoredMessage]) -> MessageReading:

@@ -17,6 +17,7 @@ import msgspec
 from msgspec import structs
 
 from pillarbox.emails.outgoing import OutgoingEmail
+from pillarbox.inboxes.inbox.addresses import meant_by
 from pillarbox.inboxes.policy import queries, rules
 from pillarbox.inboxes.policy.queries import DAY, HOUR, AnsweredPeople
 from pillarbox.inboxes.policy.rules import InboxPolicy, RecipientFacts
@@ -50,7 +51,7 @@ class InboxPolicies:
     async def applied(self, caller: Caller, outgoing: OutgoingEmail) -> OutgoingEmail:
         """Return the mail with the footer of its inbox; raise where the policy refuses it."""
         db = TeamDb(self._pool, caller.team_id)
-        inbox_id = await queries.inbox_of_sender(db, _addresses(outgoing.sender.key))
+        inbox_id = await queries.inbox_of_sender(db, meant_by(outgoing.sender.key))
         policy = None if inbox_id is None else await queries.get(db, inbox_id)
         if inbox_id is None or policy is None:
             return outgoing
@@ -118,13 +119,6 @@ def _end_of_body(html: str) -> int:
 
 def _seconds(now: datetime, until: datetime) -> int:
     return int((until - now).total_seconds()) + 1
-
-
-def _addresses(key: str) -> list[str]:
-    """Return the address of a sender, and the one without what follows a plus."""
-    local, _, domain = key.rpartition("@")
-    base = local.partition("+")[0]
-    return [key] if not base or base == local else [key, f"{base}@{domain}"]
 
 
 def _named_messages(headers: Sequence[tuple[str, str]]) -> list[int]:

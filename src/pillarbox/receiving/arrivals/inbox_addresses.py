@@ -1,7 +1,6 @@
 """Which inbox an address of the envelope may mean (inboxes.md 9.1). Pure.
 
-The addresses of inboxes are in lower case and have no quotes. What the domain means is known already; dots
-count, and what follows a plus does not where the address itself is that of no inbox.
+The addresses of inboxes are in lower case and have no quotes. What the domain means is known already.
 """
 
 from __future__ import annotations
@@ -10,29 +9,23 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, TypeVar
 
+from pillarbox.inboxes.inbox.addresses import meant_by
+
 T = TypeVar("T")
 
 _FORWARDED: Final = re.compile(r"[a-z2-7]{24}(?:\+.*)?", re.ASCII | re.IGNORECASE | re.DOTALL)
 
 
-def of_recipient(address: str) -> tuple[str, ...]:
-    """Return the addresses of inboxes that the recipient may mean, the nearest first."""
-    exact = address.lower()
-    local, _, domain = exact.rpartition("@")
-    base = local.partition("+")[0]
-    return (exact,) if not base or base == local else (exact, f"{base}@{domain}")
-
-
 def candidates(recipients: Iterable[str]) -> tuple[str, ...]:
     """Return the addresses of inboxes that one of them may mean."""
-    return tuple(dict.fromkeys([address for one in recipients for address in of_recipient(one)]))
+    return tuple(dict.fromkeys([address for one in recipients for address in meant_by(one)]))
 
 
 def by_inbox(recipients: Sequence[str], inboxes: Mapping[str, T]) -> dict[T, list[str]]:
     """Return the recipients of each inbox, as they stood in the envelope; `inboxes` by their addresses."""
     found: dict[T, list[str]] = {}
     for recipient in recipients:
-        address = next((one for one in of_recipient(recipient) if one in inboxes), None)
+        address = next((one for one in meant_by(recipient) if one in inboxes), None)
         if address is not None:
             found.setdefault(inboxes[address], []).append(recipient)
     return found
