@@ -154,10 +154,10 @@ class AddressLookup:
         if local.lower() == FEEDBACK and (meaning.takes_feedback or is_own):
             return ForBounces("", address)
         if meaning.team_id is not None:
-            is_full = meaning.is_full and local.lower() not in OPERATORS
-            if is_full:
+            is_for_operator = local.lower() in OPERATORS
+            if meaning.is_full and not is_for_operator:
                 return AddressRefusalReason.FULL
-            return ForTeam(meaning.team_id, address, meaning.refuses)
+            return ForTeam(meaning.team_id, address, meaning.refuses and not is_for_operator)
         if is_own:
             operators = meaning.operators if local.lower() in OPERATORS else None
             return AddressRefusalReason.UNKNOWN if operators is None else ForTeam(operators, address)

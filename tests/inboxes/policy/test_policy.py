@@ -464,6 +464,20 @@ async def test_mail_of_blocked_senders_is_spam(mail: InboxMail) -> None:
     assert [thread["subject"] for thread in await mail.threads(inbox)] == ["4"]
 
 
+async def test_an_inbox_for_the_operator_refuses_nobody(mail: InboxMail) -> None:
+    """SMTP-16: who is told of trouble hears of it from everybody."""
+    refusing = {"blocked_senders": ["customer.example"], "blocked_mail": "refuse"}
+    for name in (HELP, "postmaster@harbor.example", "abuse@harbor.example"):
+        await mail.inbox(name)
+        await mail.team.call("PUT", f"/inboxes/{name}/policy", refusing)
+    async with asyncio.timeout(5):
+        while not (await mail.brings(HELP)).startswith("550"):
+            await asyncio.sleep(0.05)
+    for name in ("Postmaster@harbor.example", "abuse@harbor.example"):
+        assert (await mail.brings(name, subject=name)).startswith("250")
+        assert len(await mail.threads(name.lower(), "?folder=spam")) == 1
+
+
 async def test_an_erased_person_leaves_no_open_list(mail: InboxMail) -> None:
     """An empty list of allowed senders allows everybody."""
     inbox = await mail.inbox(HELP)
