@@ -139,6 +139,20 @@ async def test_a_key_ends_with_its_inbox(database_url: str, tmp_path: Path) -> N
         assert (await spared.get(other.url)).status_code == 200
 
 
+async def test_a_key_ends_with_the_domain_of_its_inbox(database_url: str, tmp_path: Path) -> None:
+    async with inbox_world(database_url, tmp_path) as inbox:
+        agent = await agent_of(inbox)
+        assert (await agent.get(inbox.url)).status_code == 200
+        [domain] = (await inbox.team.get("/domains")).json()["data"]
+        assert (await inbox.team.call("DELETE", f"/domains/{domain['id']}")).status_code == 200
+        status = "SELECT status FROM api_keys WHERE inbox_id = $1"
+        assert await inbox.team.world.pool.fetchval(status, inbox.id) == "inactive"
+        async with asyncio.timeout(5):
+            while (answer := await agent.get(inbox.url)).status_code != 403:
+                assert answer.status_code == 404
+                await asyncio.sleep(0.05)
+
+
 async def test_a_new_inbox_of_the_same_address_is_not_that_of_the_key(
     database_url: str, tmp_path: Path
 ) -> None:
