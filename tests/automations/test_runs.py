@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,6 +23,7 @@ from kit.automation_runs import (
     statuses,
     walk,
 )
+from kit.inbox_rows import an_inbox
 from kit.manual_world import clock_of, manual_world
 from kit.world import Team
 
@@ -441,6 +443,37 @@ async def test_what_a_step_names_may_be_gone_when_it_begins(team: Team) -> None:
     found = {name: errors(await run_of(team, one)) for name, one in automations.items()}
     assert found == {name: {"x": name} for name in steps}
     assert await mails(team) == []
+
+
+async def test_the_inbox_that_sends_sends_as_much_as_its_policy_allows(team: Team) -> None:
+    """Mails are made many at a time: those within the limit are sent, the others fail by themselves."""
+    await an_inbox(team, "hi")
+    template = await a_template(team)
+    automation = await an_automation(
+        team, chain(START, step("x", "send_email", template={"id": template})), **ENABLED
+    )
+
+    async def found(people: str, **policy: Any) -> list[tuple[str, str]]:
+        """Return the errors of new runs, with their messages."""
+        assert (await team.call("PUT", "/inboxes/hi@harbor.example/policy", policy)).status_code == 200
+        before = {run["id"] for run in await runs(team, automation)}
+        for person in people:
+            await sent(team, "user.signed_up", f"{person}@quay.example")
+        await go(team)
+        paths = [
+            f"/automations/{automation}/runs/{run['id']}"
+            for run in await runs(team, automation)
+            if run["id"] not in before
+        ]
+        steps = [(await team.get(path)).json()["steps"][1] for path in paths]
+        return [(one["error"]["name"], one["error"]["message"]) for one in steps if one["error"]]
+
+    limited = await found("abcde", messages_per_hour=2)
+    message = "The policy of this inbox allows 2 messages in one hour."
+    assert limited == [("quota_exceeded", message)] * 3
+    assert len(await mails(team)) == 2
+    message = "The policy of this inbox blocks mail to f@quay.example."
+    assert await found("f", blocked_recipients=["quay.example"]) == [("refused_by_policy", message)]
 
 
 async def test_a_run_that_deletes_its_contact_goes_on_and_others_of_it_end(team: Team) -> None:

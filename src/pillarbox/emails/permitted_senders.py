@@ -10,7 +10,7 @@ from uuid import UUID
 from pillarbox.domains.senders import SenderDomain, Senders
 from pillarbox.emails.outgoing import OutgoingEmail
 from pillarbox.kernel.security.authentication import Caller
-from pillarbox.kernel.wire.problems import Forbidden
+from pillarbox.kernel.wire.problems import Forbidden, RateLimited
 
 MOST_ECHOED = 100
 """At most so much of a request's own text stands in a message (conventions section 5)."""
@@ -57,11 +57,20 @@ class PermittedSenders:
         return domain
 
 
+class PolicyRefusal(Forbidden):
+    """The policy of the sender's address refuses the mail."""
+
+
+class PolicyLimitReached(RateLimited):
+    """As many mails were sent from the address as its policy allows for now."""
+
+
 class SenderPolicies(Protocol):
     """Judges mail by the policy of the address in its From; the inboxes have policies (inboxes.md 3.7)."""
 
     async def applied(self, caller: Caller, outgoing: OutgoingEmail) -> OutgoingEmail:
-        """Return the mail as the policy wants it; raise where it may not be sent by this caller."""
+        """Return the mail as the policy wants it; raise PolicyRefusal or PolicyLimitReached where it may not
+        be sent by this caller now."""
         ...
 
 

@@ -26,6 +26,7 @@ from pillarbox.emails.accept import Accept, AuthorizedEmail
 from pillarbox.emails.commits import TransactionHook
 from pillarbox.emails.copies import TopicRules
 from pillarbox.emails.outgoing import BY_AUTOMATION, OutgoingEmail, TemplatesTooLarge, UsedTemplate
+from pillarbox.emails.permitted_senders import PolicyLimitReached, PolicyRefusal
 from pillarbox.emails.requests.parse import outgoing
 from pillarbox.emails.requests.templating import TemplateRendering
 from pillarbox.emails.rows import PreparedEmail
@@ -282,12 +283,16 @@ def _used(
 def failure_of(problem: Problem) -> StepFailure:
     """Return the failure of the step whose email met this problem; raise the problem again where it is
     temporary."""
-    if isinstance(problem, DailyQuotaExceeded | MonthlyQuotaExceeded):
+    # A limit of the sender's inbox is no trouble that passes: tried again, the mails that it allows would
+    # count once more, and none of them be sent.
+    if isinstance(problem, DailyQuotaExceeded | MonthlyQuotaExceeded | PolicyLimitReached):
         return StepFailure("quota_exceeded", problem.message)
     if problem.status >= 500 or problem.status in TEMPORARY:
         raise problem
     if isinstance(problem, MissingVariable):
         return StepFailure("missing_variable", problem.message)
+    if isinstance(problem, PolicyRefusal):
+        return StepFailure("refused_by_policy", problem.message)
     if isinstance(problem, Forbidden):
         return StepFailure("domain_not_verified", problem.message)
     if isinstance(problem, NotFound):

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, Literal, NamedTuple
 
+from pillarbox.emails.permitted_senders import PolicyRefusal
 from pillarbox.kernel.security.authentication import Caller
-from pillarbox.kernel.wire.problems import Forbidden
 
 AppliesTo = Literal["programs", "everybody"]
 BlockedMail = Literal["spam", "refuse"]
@@ -28,34 +28,34 @@ UNLISTED: Final = {
 """By `may_write_to`."""
 
 
-class RecipientRefused(Forbidden):
+class RecipientRefused(PolicyRefusal):
     def __init__(self, address: str, reason: str) -> None:
         super().__init__(f"{PREFIX} {reason}. {address[:100]} is not allowed.")
 
 
-class RecipientBlocked(Forbidden):
+class RecipientBlocked(PolicyRefusal):
     def __init__(self, address: str) -> None:
         super().__init__(f"{PREFIX} blocks mail to {address[:100]}.")
 
 
-class AttachmentsRefused(Forbidden):
+class AttachmentsRefused(PolicyRefusal):
     def __init__(self) -> None:
         super().__init__(f"{PREFIX} does not allow attachments.")
 
 
-class NoReply(Forbidden):
+class NoReply(PolicyRefusal):
     def __init__(self) -> None:
         super().__init__(f"{PREFIX} allows replies alone: `In-Reply-To` must name a message of the inbox.")
 
 
-class NotInMessage(Forbidden):
+class NotInMessage(PolicyRefusal):
     def __init__(self, address: str) -> None:
         super().__init__(
             f"{PREFIX} allows replies to the people of a message alone. {address[:100]} is not one of them."
         )
 
 
-class ApprovalNeeded(Forbidden):
+class ApprovalNeeded(PolicyRefusal):
     def __init__(self) -> None:
         super().__init__(
             f"{PREFIX} wants a person to send this email. "

@@ -17,6 +17,7 @@ import msgspec
 from msgspec import structs
 
 from pillarbox.emails.outgoing import OutgoingEmail
+from pillarbox.emails.permitted_senders import PolicyLimitReached
 from pillarbox.inboxes.inbox.addresses import meant_by
 from pillarbox.inboxes.policy import queries, rules
 from pillarbox.inboxes.policy.queries import DAY, HOUR, AnsweredPeople
@@ -27,14 +28,13 @@ from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.postgres.database import TeamDb
 from pillarbox.kernel.security.authentication import Caller
 from pillarbox.kernel.wire.email_address import NotAnAddress, email_address
-from pillarbox.kernel.wire.problems import RateLimited
 from pillarbox.mail.message.threading import id_key
 
 _BODY_END: Final = "</body>"
 _HTML_END: Final = "</html>"
 
 
-class TooManyMessages(RateLimited):
+class TooManyMessages(PolicyLimitReached):
     def __init__(self, limit: int, unit: str, seconds: int) -> None:
         super().__init__(
             f"{rules.PREFIX} allows {limit} messages in one {unit}.", {"retry-after": str(max(1, seconds))}
