@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from html import unescape
@@ -15,6 +16,7 @@ import pytest
 from kit.inbox_mail import InboxMail, inbox_mail
 from kit.people import Visit, a_person, logged_in, text_of
 from kit.world import Team
+from pillarbox.dashboard.inboxes.conversation import has_remote_pictures
 from pillarbox.dashboard.inboxes.search_operators import search_parameters
 from pillarbox.dashboard.mail_html import cleaned, no_pictures, with_pictures
 from pillarbox.dashboard.mail_quotes import with_folded_quotes
@@ -286,6 +288,26 @@ async def test_html_is_cleaned_and_pictures_from_elsewhere_wait_for_the_reader(m
     assert "img-src data: https: http:;" in asked.headers["content-security-policy"]
     assert "script-src" not in asked.headers["content-security-policy"]
     assert "default-src 'none'" in asked.headers["content-security-policy"]
+
+
+@pytest.mark.parametrize(
+    ("html", "has"),
+    [
+        ('<img alt="a" src="https://elsewhere.example/a.png">', True),
+        ("<p>a<IMG SRC = '//elsewhere.example/a.png'", True),
+        ("<img src= http://elsewhere.example/a.png>", True),
+        ('<img src="cid:a"><a href="https://elsewhere.example/">', False),
+        ('<img data="a"> src="https://elsewhere.example/"', False),
+        ("<img " * 40_000, False),
+        ("<img src=" + " " * 190_000, False),
+        ("<img " + "src " * 49_000, False),
+    ],
+    ids=lambda value: str(value)[:40],
+)
+def test_remote_pictures_are_found_in_linear_time(html: str, has: bool) -> None:
+    began = time.process_time()
+    assert has_remote_pictures(html) is has
+    assert time.process_time() - began < 0.2
 
 
 def test_each_reason_of_trust_has_a_text() -> None:
