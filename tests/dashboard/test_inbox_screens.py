@@ -226,6 +226,52 @@ async def test_what_cannot_be_sent_stays_a_draft(mail: InboxMail) -> None:
     assert (await ada.get(path)).status_code == 404
 
 
+async def a_draft(mail: InboxMail, inbox: str, text: str = "One.") -> tuple[str, str]:
+    """Return the path of a new draft in the API, and of its page."""
+    content = {"to": "iris@customer.example", "subject": "Tides", "text": text}
+    made = await mail.team.post(f"/inboxes/{inbox}/drafts", content)
+    return f"/inboxes/{inbox}/drafts/{made.json()['id']}", f"{LIST}/{inbox}/drafts/{made.json()['id']}"
+
+
+def revision_in(page: httpx.Response) -> str:
+    found = re.search(r'name="revision" value="([0-9a-f]+)"', page.text)
+    assert found is not None
+    return found[1]
+
+
+@pytest.mark.parametrize("action", ["", "/send"])
+async def test_a_second_tab_does_not_write_over_what_was_saved_meanwhile(mail: InboxMail, action: str) -> None:
+    inbox = await mail.inbox(HELP)
+    api, path = await a_draft(mail, inbox)
+    ada = await browser(mail.team)
+    fields = {"to": "iris@customer.example", "subject": "Tides", "revision": revision_in(await ada.get(path))}
+    assert (await ada.post(path, **fields, text="Two,\r\nof the first tab.")).status_code == 303
+    stale = await ada.post(f"{path}{action}", **fields, text="Three, of the second.")
+    assert (stale.status_code, "Somebody else" in stale.text) == (409, True)
+    assert texts_in(stale, "text") == "Three, of the second."
+    assert (await mail.team.get(api)).json()["text"] == "Two,\nof the first tab."
+    assert (await ada.post(path, **fields, text="Two,\r\nof the first tab.")).status_code == 303
+    over = await ada.post(path, **{**fields, "revision": revision_in(stale)}, text="Three, of the second.")
+    assert over.status_code == 303
+    assert (await mail.team.get(api)).json()["text"] == "Three, of the second."
+
+
+async def test_words_for_a_draft_that_is_sent_or_gone_meanwhile_are_kept(mail: InboxMail) -> None:
+    inbox = await mail.inbox(HELP)
+    ada = await browser(mail.team)
+    for end in ("/send", ""):
+        api, path = await a_draft(mail, inbox)
+        fields = {"to": "iris@customer.example", "revision": revision_in(await ada.get(path))}
+        ended = await mail.team.call("POST" if end else "DELETE", f"{api}{end}")
+        assert ended.status_code == 200
+        for action in ("", "/send"):
+            late = await ada.post(f"{path}{action}", **fields, text="Written meanwhile.")
+            assert late.status_code == (409 if end else 404)
+            assert texts_in(late, "text") == "Written meanwhile."
+            assert f'action="{LIST}/{inbox}/new-message"' in late.text
+    assert len(await mail.threads(inbox, "?folder=sent")) == 1
+
+
 async def test_a_message_is_forwarded_with_what_it_carries(mail: InboxMail) -> None:
     inbox = await mail.inbox(HELP)
     await mail.brings(HELP, message_id="<a@x>", text="Where is it?")
@@ -255,7 +301,14 @@ async def test_a_thread_is_labelled_and_assigned(mail: InboxMail) -> None:
     await sent(ada, here, f"{here}/labels", label=labels)
     shown = (await mail.team.get(f"/inboxes/{inbox}/threads/{thread}")).json()["labels"]
     assert [label["name"] for label in shown] == ["A", "B"]
-    await sent(ada, here, f"{here}/labels")
+    assert all(f'name="had" value="{label}"' in (await ada.get(here)).text for label in labels)
+    meanwhile = (await mail.team.post(f"/inboxes/{inbox}/labels", {"name": "C"})).json()["id"]
+    thread_labels = f"/inboxes/{inbox}/threads/{thread}/labels"
+    await mail.team.post(thread_labels, {"labels": [meanwhile]})
+    await sent(ada, here, f"{here}/labels", had=labels, label=labels[1])
+    kept = (await mail.team.get(f"/inboxes/{inbox}/threads/{thread}")).json()["labels"]
+    assert [label["name"] for label in kept] == ["B", "C"]
+    await sent(ada, here, f"{here}/labels", had=[labels[1], meanwhile])
     assert (await mail.team.get(f"/inboxes/{inbox}/threads/{thread}")).json()["labels"] == []
     member = (await a_person(mail.team, "ben@quay.example", TeamRole.MEMBER)).email
     assert member in text_of(await sent(ada, here, f"{here}/assignee", email=member))

@@ -96,9 +96,13 @@ async def mark_seen(visit: Visit, form: Form) -> Reply[Html]:
 
 @act(f"{THREAD}/labels", title="conversation.labels", back=HERE, records=Act.INBOX_THREADS_CHANGED)
 async def set_labels(visit: Visit, form: Form) -> Reply[Html]:
-    """Give the thread the labels that were ticked, and no others."""
+    """Add the labels that were ticked, and take off those that were not ticked any more. Who has added others
+    since the page was drawn keeps them."""
+    had, ticked = set(form.every("had")), set(form.every("label"))
     try:
-        await visit.put(f"{thread_path(visit)}/labels", {"labels": form.every("label")})
+        thread = await visit.get(thread_path(visit), shown=False)
+        stays = {label["id"] for label in thread["labels"]} - (had - ticked)
+        await visit.put(f"{thread_path(visit)}/labels", {"labels": sorted(stays | (ticked - had))})
     except Problem as problem:
         return await conversation_page(visit, status=problem.status, problem=problem.message)
     return visit.to(here(visit), done="thread_labels")

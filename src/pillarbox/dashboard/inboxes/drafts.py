@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from hashlib import sha256
 from typing import Any, Final
 from uuid import UUID
+
+import msgspec
 
 from pillarbox.dashboard.emails.send_form import split_addresses
 from pillarbox.dashboard.frame.paging import list_page
@@ -87,9 +90,9 @@ async def save(visit: Visit, form: Form) -> Reply[Html]:
     """Store what was written."""
     draft_id = visit.request.param("draft_id")
     try:
-        await visit.patch(_path(visit, draft_id), _content(form))
+        await _change(visit, draft_id, form)
     except Problem as problem:
-        return await _refused(visit, draft_id, problem, _typed(form))
+        return await _refused(visit, draft_id, problem, form)
     return visit.to(f"{_here(visit)}/drafts/{draft_id}", done="draft_saved")
 
 
@@ -98,9 +101,9 @@ async def send(visit: Visit, form: Form) -> Reply[Html]:
     """Store what was written and send it."""
     draft_id = visit.request.param("draft_id")
     try:
-        await visit.patch(_path(visit, draft_id), _content(form))
+        await _change(visit, draft_id, form)
     except Problem as problem:
-        return await _refused(visit, draft_id, problem, _typed(form))
+        return await _refused(visit, draft_id, problem, form)
     return await _sent(visit, draft_id)
 
 
@@ -161,11 +164,9 @@ async def draft_page(
     draft = await visit.get(_path(visit, draft_id))
     if draft["email_id"] is not None:
         return visit.to(_place_of(visit, draft))
-    fields = {name: "\n".join(draft[name] or ()) for name in LISTS}
-    fields |= {name: draft[name] or "" for name in ("subject", "text", "html")}
     return await _form_page(
         visit,
-        {**fields, **(typed or {})},
+        {**_fields_of(draft), **(typed or {})},
         draft=draft,
         action=f"{_here(visit)}/drafts/{draft_id}",
         status=status,
@@ -206,6 +207,16 @@ async def _created(visit: Visit, form: Form) -> Mapping[str, Any]:
     return made
 
 
+async def _change(visit: Visit, draft_id: str, form: Form) -> None:
+    """Store what was written. What somebody else has stored since the form was drawn is not written over."""
+    seen = form.get("revision")
+    if seen:
+        stored = await visit.get(_path(visit, draft_id), shown=False)
+        if seen != revision_of(stored) and not _says_the_same(form, stored):
+            raise Conflict(t("draft.changed_meanwhile"))
+    await visit.patch(_path(visit, draft_id), _content(form))
+
+
 async def _sent(visit: Visit, draft_id: str) -> Reply[Html]:
     """Send the draft and show its thread; a refusal shows the draft."""
     try:
@@ -216,15 +227,18 @@ async def _sent(visit: Visit, draft_id: str) -> Reply[Html]:
     return visit.to(f"{_here(visit)}/threads/{sent['thread_id']}", done="message_sent")
 
 
-async def _refused(
-    visit: Visit, draft_id: str, problem: Problem, typed: Mapping[str, str] | None = None
-) -> Reply[Html]:
-    """Show what was wrong. A form that was sent twice shows where its message went."""
-    if isinstance(problem, Conflict):
-        draft = await visit.get(_path(visit, draft_id), shown=False)
-        if draft["email_id"] is not None:
-            return visit.to(_place_of(visit, draft))
-    return await draft_page(visit, draft_id, typed, status=problem.status, problem=problem.message)
+async def _refused(visit: Visit, draft_id: str, problem: Problem, form: Form | None = None) -> Reply[Html]:
+    """Show what was wrong. A form that was sent twice shows where its message went; other words for a draft
+    that is sent or gone meanwhile become a new message."""
+    draft = await visit.find(_path(visit, draft_id), shown=False)
+    if draft is not None and draft["email_id"] is None:
+        typed = _typed(form) if form is not None else None
+        return await draft_page(visit, draft_id, typed, status=problem.status, problem=problem.message)
+    if draft is not None and (form is None or _says_the_same(form, draft)):
+        return visit.to(_place_of(visit, draft))
+    if form is None:
+        raise problem
+    return await _new_page(visit, _typed(form), _new_key(visit), problem)
 
 
 async def _new_page(
@@ -261,6 +275,7 @@ async def _form_page(
         draft=draft,
         action=action,
         key=key,
+        revision=revision_of(draft) if draft is not None else "",
         here=frame.here,
         is_reply=draft is not None and draft["thread_id"] is not None,
         has_more=bool(fields["cc"] or fields["bcc"]),
@@ -285,6 +300,21 @@ async def _forward_page(
     )
 
 
+def revision_of(draft: Mapping[str, Any]) -> str:
+    """Return a text that stands for what the form of a draft shows."""
+    return sha256(msgspec.json.encode(_fields_of(draft))).hexdigest()
+
+
+def _fields_of(draft: Mapping[str, Any]) -> dict[str, str]:
+    fields = {name: "\n".join(draft[name] or ()) for name in LISTS}
+    return fields | {name: draft[name] or "" for name in ("subject", "text", "html")}
+
+
+def _says_the_same(form: Form, draft: Mapping[str, Any]) -> bool:
+    """Return whether the form would change nothing: it was sent before."""
+    return all((value or None) == (draft[name] or None) for name, value in _content(form).items())
+
+
 def _typed(form: Form) -> dict[str, str]:
     return {name: form.get(name) for name in FIELDS}
 
@@ -292,11 +322,11 @@ def _typed(form: Form) -> dict[str, str]:
 def _content(form: Form) -> dict[str, Any]:
     """Return the fields of the form as the API takes them."""
     lists: dict[str, Sequence[str] | None] = {name: split_addresses(form.get(name)) for name in LISTS}
-    html = form.get("html")
+    text, html = [form.get(name).replace("\r\n", "\n") for name in ("text", "html")]
     return {
         **lists,
         "subject": form.get("subject").strip() or None,
-        "text": form.get("text") if form.get("text").strip() else None,
+        "text": text if text.strip() else None,
         **({"html": html} if html.strip() else {}),
     }
 

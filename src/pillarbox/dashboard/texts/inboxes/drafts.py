@@ -20,6 +20,8 @@ TEXTS: Final[dict[str, str]] = {
     "draft.html.hint": "The draft was made with HTML. Recipients see this where their program shows HTML.",
     "draft.save": "Save draft",
     "draft.send": "Send",
+    "draft.changed_meanwhile": "Somebody else has changed the draft since you opened it. Your text is still "
+    "here: save it again to put it in the place of theirs.",
     "draft.discard": "Discard",
     "draft.discard.title": "Discard this draft?",
     "draft.discard.text": "What is written in it is lost.",

@@ -20,6 +20,8 @@ TEXTS: Final[dict[str, str]] = {
     "draft.html.hint": "Der Entwurf wurde mit HTML angelegt. Empfänger sehen es, wo ihr Programm HTML zeigt.",
     "draft.save": "Entwurf speichern",
     "draft.send": "Senden",
+    "draft.changed_meanwhile": "Jemand anderes hat den Entwurf geändert, seit Sie ihn geöffnet haben. Ihr "
+    "Text ist noch hier: Speichern Sie noch einmal, um ihn an dessen Stelle zu setzen.",
     "draft.discard": "Verwerfen",
     "draft.discard.title": "Diesen Entwurf verwerfen?",
     "draft.discard.text": "Was darin steht, geht verloren.",
