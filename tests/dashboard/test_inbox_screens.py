@@ -301,7 +301,8 @@ async def test_a_thread_is_labelled_and_assigned(mail: InboxMail) -> None:
     await sent(ada, here, f"{here}/labels", label=labels)
     shown = (await mail.team.get(f"/inboxes/{inbox}/threads/{thread}")).json()["labels"]
     assert [label["name"] for label in shown] == ["A", "B"]
-    assert all(f'name="had" value="{label}"' in (await ada.get(here)).text for label in labels)
+    page = (await ada.get(here)).text
+    assert all(f'name="had" value="{label}"' in page for label in labels)
     meanwhile = (await mail.team.post(f"/inboxes/{inbox}/labels", {"name": "C"})).json()["id"]
     thread_labels = f"/inboxes/{inbox}/threads/{thread}/labels"
     await mail.team.post(thread_labels, {"labels": [meanwhile]})
