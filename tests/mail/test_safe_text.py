@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pillarbox.mail.deception.invisible import UNSEEN
-from pillarbox.mail.deception.safe_text import LONGEST, fenced, host_of, safe_line, safe_text
+from pillarbox.mail.deception.safe_text import LONGEST, fenced, host_of, safe_line, safe_mailbox, safe_text
 
 LINK = re.compile(r"\]\(([^()]*)\)")
 
@@ -96,6 +96,21 @@ def test_a_host_is_not_cut() -> None:
 def test_a_line_is_one_line() -> None:
     assert safe_line("Re:\u202e a\r\nb https://x.example/?a=1 [c](d)") == "Re: a b [link](x.example) [c] (d)"
     assert safe_line(None) == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("iris@www.shop.example", "iris@www.shop.example"),
+        ("Iris\u202e\r\nVale <iris@www.shop.example>", "Iris Vale <iris@www.shop.example>"),
+        ("See https://a.example/?b=1 <iris@b.example>", "See [link](a.example) <iris@b.example>"),
+        ('"Go to https://a.example/?b=1"@b.example', '"Go to [link](a.example)"@b.example'),
+        ("<iris@b.example", "<iris@b.example"),
+        (None, ""),
+    ],
+)
+def test_an_address_stays_one_that_can_be_answered(text: str | None, shown: str) -> None:
+    assert safe_mailbox(text) == shown
 
 
 def test_the_fence_is_not_in_the_words() -> None:

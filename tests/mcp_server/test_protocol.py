@@ -7,11 +7,13 @@ from typing import Any
 
 import pytest
 
+from kit.inbox_mail import inbox_mail
 from kit.inbox_rows import Inbox
 from kit.manual_world import manual_world
 from kit.mcp_client import message, posted, stateless, used
 from kit.programs import program
 from kit.world import Team, World
+from pillarbox.mcp import calls, server
 
 PUBLIC = "https://mail.harbor.example"
 METADATA = f'resource_metadata="{PUBLIC}/.well-known/oauth-protected-resource/mcp"'
@@ -108,7 +110,10 @@ async def test_calls_count_against_the_rate_of_the_team(database_url: str, tmp_p
         slowed = await used(team, "list_inboxes")
         assert slowed["isError"] is True
         assert "status 429" in slowed["content"][0]["text"]
+        assert "Try again after" in slowed["content"][0]["text"]
         assert (await posted(team, message("tools/list"))).status_code == 429
+        told = await posted(team, {"jsonrpc": "2.0", "method": "notifications/initialized"})
+        assert told.status_code == 429
 
 
 async def test_a_call_is_a_row_of_the_log_of_requests(pillarbox: World) -> None:
@@ -166,6 +171,8 @@ async def test_each_request_of_the_stateless_version_says_what_it_is(pillarbox: 
     assert refused.json()["error"]["data"] == {"supported": ["2026-07-28"], "requested": "2030-01-01"}
     assert code(await posted(team, message("tools/list"), **headers)) == (400, PARAMS)
 
+
+MAIL = {"from": "ada@harbor.example", "to": "ben@quay.example", "subject": "Tides", "text": "High at noon."}
 
 DEEP = b'{"jsonrpc":"2.0","id":1,"method":"tools/list","params":' + b'{"a":' * 5000 + b"1" + b"}" * 5001
 
@@ -233,6 +240,11 @@ async def test_bodies_are_bounded_and_json(pillarbox: World) -> None:
         ("list_emails", {"limit": 101}, "Use an integer from 1 to 100."),
         ("add_suppression", {"email": "\0"}, "NUL"),
         ("send_email", {"to": 1}, "(status 422"),
+        ("get_contact", {"contact": "%" * 1_000_000}, "`contact` may have at most 4000 characters."),
+        ("list_contacts", {"search": "%" * 1_000_000}, "`search` may have at most 4000 characters."),
+        ("send_email", {**MAIL, "idempotency_key": ""}, "(status 400, invalid_idempotency_key)"),
+        ("send_email", {**MAIL, "idempotency_key": ["a"]}, "Argument `idempotency_key` must be a text"),
+        ("send_email", {**MAIL, "idempotency_key": "a\r\nx: y"}, "(status 400, invalid_idempotency_key)"),
     ],
 )
 async def test_wrong_arguments_tell_a_model_what_to_change(
@@ -249,3 +261,62 @@ async def test_another_team_is_not_there(pillarbox: World) -> None:
     email = await harbor.send()
     refused = await used(quay, "get_email", email_id=email)
     assert "(status 404" in refused["content"][0]["text"]
+
+
+async def test_large_bodies_do_not_make_what_a_tool_shows_of_them_too_large(pillarbox: World) -> None:
+    team = await pillarbox.team()
+    await team.domain()
+    email = await team.send(html="<p>" + "Tide. " * 200_000, text="Tide. " * 2_000)
+    shown = (await used(team, "get_email", email_id=email))["structuredContent"]
+    assert "html" not in shown
+    assert len(shown["text"]) == 8000
+
+
+async def test_a_call_that_would_show_too_much_is_refused(
+    pillarbox: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    team = await pillarbox.team()
+    await used(team, "add_suppression", email="ben@quay.example")
+    monkeypatch.setattr(server, "LARGEST_RESULT", 100)
+    refused = await used(team, "list_suppressions")
+    assert (refused["isError"], refused["content"][0]["text"]) == (True, server.TOO_LARGE)
+    monkeypatch.setattr(calls, "LARGEST_ANSWER", 100)
+    assert (await used(team, "list_suppressions"))["content"] == refused["content"]
+
+
+HOSTILE_MAIL = (
+    "From: =?utf-8?q?Iris=E2=80=AE_https=3A//evil.example/=3Fa=3D1?= <iris@www.customer.example>\r\n"
+    "Reply-To: =?utf-8?q?Bank=E2=80=8B?= <bank@quay.example>\r\n"
+    "To: help@harbor.example\r\n"
+    "Subject: =?utf-8?q?Pay=E2=80=8B_now_https=3A//evil.example/=3Fkey=3D1?=\r\n"
+    "Content-Type: application/pdf\r\n"
+    "Content-Disposition: attachment; filename*=utf-8''a%E2%80%AEfdp.exe\r\n\r\nWhere is it?\r\n"
+)
+
+
+async def test_what_strangers_wrote_into_heads_comes_as_safe_lines(database_url: str, tmp_path: Path) -> None:
+    async with inbox_mail(database_url, tmp_path) as mail:
+        inbox = await mail.inbox("help@harbor.example")
+        await mail.client.deliver(HOSTILE_MAIL.encode(), ["help@harbor.example"], "iris@www.customer.example")
+        [thread] = await mail.threads(inbox)
+        ids = {"inbox": inbox, "thread_id": thread["id"]}
+        [message] = await mail.emails(inbox, thread)
+        seen = {
+            tool: (await used(mail.team, tool, **arguments))["content"][0]["text"]
+            for tool, arguments in {
+                "list_threads": {"inbox": inbox},
+                "wait_for_mail": {"inbox": inbox},
+                "search_threads": {"inbox": inbox, "query": "pay"},
+                "list_messages": ids,
+                "read_message": {**ids, "email_id": message["id"]},
+                "check_trust": {**ids, "email_id": message["id"]},
+                "update_thread": {**ids, "read": True},
+                "list_received_emails": {},
+            }.items()
+        }
+    for tool, text in seen.items():
+        assert "evil.example/" not in text, tool
+        assert not {"\u202e", "\u200b"} & set(text), tool
+        if tool not in ("update_thread", "check_trust"):
+            assert "<iris@www.customer.example>" in text, tool
+    assert "Pay now [link](evil.example)" in seen["list_threads"]

@@ -35,3 +35,7 @@ async def test_a_wrong_key_is_told(pillarbox: World) -> None:
     assert answer is not None
     assert b'"id":7' in answer
     assert b"API key is invalid" in answer
+    assert await bridge.answer(b'{"jsonrpc":"2.0","method":"notifications/initialized"}') is None
+    unreadable = await bridge.answer(b"{")
+    assert unreadable is not None
+    assert b'"id":null' in unreadable

@@ -87,7 +87,7 @@ class StdioBridge:
             return failed(message, f"The server at {self._address} cannot be reached: {failure}")
         except msgspec.DecodeError:
             return failed(message, f"What answers at {self._address} is no Pillarbox with MCP.")
-        if not isinstance(answer, dict):
+        if not isinstance(answer, dict) or (message and "id" not in message):
             return None
         if "jsonrpc" not in answer:
             return failed(message, str(answer.get("message", "The server refused the message.")))

@@ -21,7 +21,12 @@ from pillarbox.kernel.wire.paging import DEFAULT
 from pillarbox.kernel.wire.problems import MethodNotAllowed, Problem
 from pillarbox.mcp.tool_schemas import IDEMPOTENCY_KEY, LIMIT, BoundTool, Place
 
-LARGEST_ANSWER: Final = 512 * 1024
+LARGEST_ANSWER: Final = 16 * 1024 * 1024
+"""Octets that the API may answer to a call; of most answers a tool shows a part."""
+
+LONGEST_VALUE: Final = 4000
+"""Characters of an argument that goes into the address or a header of the request, which servers bound."""
+
 KEPT: Final = frozenset({b"authorization", b"host", b"user-agent", b"x-forwarded-for"})
 """Headers of the MCP request that the request of the API has too."""
 
@@ -87,8 +92,8 @@ async def called(outer: Request, bound: BoundTool, arguments: Mapping[str, Any])
     headers = [(name, value) for name, value in outer.scope["headers"] if name in KEPT]
     if body:
         headers += [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
-    if key := arguments.get(IDEMPOTENCY_KEY):
-        headers.append((b"idempotency-key", str(key).encode("utf-8", "replace")))
+    if (key := arguments.get(IDEMPOTENCY_KEY)) is not None:
+        headers.append((b"idempotency-key", _text(IDEMPOTENCY_KEY, key).encode("utf-8", "replace")))
     scope = {
         **outer.scope,
         "method": bound.route.method,
@@ -157,6 +162,8 @@ def body_of(bound: BoundTool, arguments: Mapping[str, Any]) -> bytes:
 def _text(name: str, value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, str) and len(value) > LONGEST_VALUE:
+        raise WrongArguments(f"Argument `{name}` may have at most {LONGEST_VALUE} characters.")
     if isinstance(value, str | int):
         return str(value)
     raise WrongArguments(f"Argument `{name}` must be a text, a number or true or false.")

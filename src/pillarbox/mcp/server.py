@@ -21,7 +21,7 @@ from pillarbox import __version__
 from pillarbox.kernel.http.pipeline import Api
 from pillarbox.kernel.http.request import Reply, Request
 from pillarbox.kernel.http.routing import RouteTable
-from pillarbox.kernel.process.offload import in_thread
+from pillarbox.kernel.process.offload import in_thread, in_thread_if_large
 from pillarbox.kernel.security.authentication import (
     Authenticator,
     Caller,
@@ -44,6 +44,7 @@ from pillarbox.mcp.codes import (
     RpcFailure,
     UnknownBearer,
 )
+from pillarbox.mcp.tool import Tool
 from pillarbox.mcp.tool_schemas import BoundTool, bound_tools, shown_answer
 from pillarbox.mcp.tools import INSTRUCTIONS
 
@@ -56,6 +57,9 @@ ROUTING: Final = (VERSION, METHOD, NAME)
 PREFIX: Final = "io.modelcontextprotocol/"
 LONGEST_ID: Final = 256
 LIST_SECONDS: Final = 300
+LARGEST_RESULT: Final = 512 * 1024
+"""Octets of an answer as a tool shows it."""
+
 TOOLS_LIST, TOOLS_CALL = "tools/list", "tools/call"
 
 SERVER: Final = {"name": "pillarbox", "title": "Pillarbox", "version": __version__}
@@ -92,24 +96,26 @@ class McpServer:
         self._refuse_origin(request)
         caller = await self._caller(request)
         refuse_media(request)
-        message = message_of(decode(request.raw))
+        octets = len(request.raw)
+        message = message_of(await in_thread_if_large(octets, decode, request.raw))
         request.raw = b""
         await self._load(request.use(RouteTable))
         version = header(request, VERSION)
         is_stateless = version is not None and version not in self._messages.HANDSHAKE
+        if message.method != TOOLS_CALL or message.id is None:
+            await request.use(Api).count_request(request, caller)
         if message.id is None:
             return Reply(b"", 202, media=JSON)
-        if message.method != TOOLS_CALL:
-            await request.use(Api).count_request(request, caller)
         try:
             if is_stateless:
                 self._check_envelope(request, message, version or "")
             # Shapes of the versions with a handshake are the same; a client may name none.
             shape = version or self._messages.LATEST_HANDSHAKE
             if message.method == TOOLS_CALL:
-                self._calls.check(shape, message.params)
+                await in_thread_if_large(octets, self._calls.check, shape, message.params)
             else:
-                self._messages.check_request(message.method, shape, message.params)
+                check = self._messages.check_request
+                await in_thread_if_large(octets, check, message.method, shape, message.params)
             result = await self._result(request, caller, message, is_stateless=is_stateless)
         except RpcFailure as failure:
             error = wire.McpError(
@@ -216,10 +222,9 @@ class McpServer:
             return _tool_error(TOO_LARGE, is_stateless=is_stateless)
         if not 200 <= cycle.status < 300:
             return _tool_error(refusal_of(cycle), is_stateless=is_stateless)
-        shown = wire.encoded(shown_answer(bound.tool, msgspec.json.decode(cycle.answer)))
-        content = [{"type": "text", "text": bytes(shown).decode()}]
         marks = stateless() if is_stateless else {}
-        return wire.encoded({"content": content, "structuredContent": shown, "isError": False, **marks})
+        made = await in_thread_if_large(len(cycle.answer), _result_of, bound.tool, cycle.answer, marks)
+        return made or _tool_error(TOO_LARGE, is_stateless=is_stateless)
 
 
 def _loaded(table: RouteTable) -> tuple[dict[str, BoundTool], ModuleType]:
@@ -231,6 +236,15 @@ def stateless(seconds: int | None = None) -> dict[str, Any]:
     they may."""
     made: dict[str, Any] = {"resultType": "complete", "_meta": STAMP}
     return made if seconds is None else {**made, "ttlMs": seconds * 1000, "cacheScope": "private"}
+
+
+def _result_of(tool: Tool, answer: bytes, marks: dict[str, Any]) -> Raw | None:
+    """Return the result of a call that the API has answered; None where the tool would show too much."""
+    shown = wire.encoded(shown_answer(tool, msgspec.json.decode(answer)))
+    if len(bytes(shown)) > LARGEST_RESULT:
+        return None
+    content = [{"type": "text", "text": bytes(shown).decode()}]
+    return wire.encoded({"content": content, "structuredContent": shown, "isError": False, **marks})
 
 
 def _tool_error(text: str, *, is_stateless: bool) -> Raw:

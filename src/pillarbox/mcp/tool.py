@@ -33,7 +33,8 @@ class Effect(Enum):
 class Tool:
     """A tool of the table. `query` and `fields` are the parameters and body fields of the route that a
     model may give; `shown` are the fields of the answer, or of each item of a list, and () means all;
-    `cut` says after how many characters a text ends. `fixed` are fields of the body that the tool
+    `cut` says after how many characters a text ends. `lines` are fields, also of objects inside, whose texts
+    strangers wrote: each comes as one line of safe text. `fixed` are fields of the body that the tool
     itself gives."""
 
     name: str
@@ -46,4 +47,5 @@ class Tool:
     fields: tuple[str, ...] = ()
     shown: tuple[str, ...] = ()
     cut: Mapping[str, int] = field(default_factory=dict)
+    lines: frozenset[str] = frozenset()
     fixed: Mapping[str, Any] = field(default_factory=dict)

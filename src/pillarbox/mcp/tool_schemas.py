@@ -16,11 +16,15 @@ from pillarbox.kernel.http.routing import Route, RouteTable
 from pillarbox.kernel.http.schemas import REFERENCE, RequiredParameter, Schema, Schemas
 from pillarbox.kernel.security.authentication import Caller
 from pillarbox.kernel.wire.paging import DEFAULT
+from pillarbox.mail.deception.safe_text import safe_line, safe_mailbox
 from pillarbox.mcp.tool import Tool
 from pillarbox.mcp.tools import ARGUMENTS, TOOLS
 
 IDEMPOTENCY_KEY: Final = "idempotency_key"
 LIMIT: Final = "limit"
+MAILBOXES: Final = frozenset({"from", "to", "cc", "bcc", "reply_to"})
+"""Fields with addresses, or names and addresses."""
+
 DEFINITIONS: Final = "#/$defs/"
 
 
@@ -188,8 +192,9 @@ def _moved(value: Any, names: dict[str, Schema], schemas: Schemas) -> Any:
 
 
 def shown_answer(tool: Tool, answer: Any) -> Any:
-    """Return what the tool shows of an answer: its fields, and long texts cut."""
-    if not tool.shown and not tool.cut:
+    """Return what the tool shows of an answer: its fields, long texts cut, and in safe lines what strangers
+    wrote."""
+    if not tool.shown and not tool.cut and not tool.lines:
         return answer
     if isinstance(answer, dict) and isinstance(answer.get("data"), list):
         return {**answer, "data": [_shown(tool, item) for item in answer["data"]]}
@@ -202,4 +207,14 @@ def _shown(tool: Tool, item: dict[str, Any]) -> dict[str, Any]:
         text = found.get(name)
         if isinstance(text, str) and len(text) > most:
             found[name] = text[: most - 1] + "…"
-    return found
+    return {name: _in_lines(tool.lines, name, value) for name, value in found.items()}
+
+
+def _in_lines(lines: frozenset[str], name: str, value: Any) -> Any:
+    if isinstance(value, dict):
+        return {inner: _in_lines(lines, inner, one) for inner, one in value.items()}
+    if isinstance(value, list):
+        return [_in_lines(lines, name, one) for one in value]
+    if name not in lines or not isinstance(value, str):
+        return value
+    return safe_mailbox(value) if name in MAILBOXES else safe_line(value)

@@ -22,7 +22,7 @@ from pillarbox.kernel.process.offload import in_thread_if_large
 from pillarbox.kernel.security.link_keys import LinkKeys
 from pillarbox.mail.deception.hidden_text import hidden_text
 from pillarbox.mail.deception.instructions import instructions
-from pillarbox.mail.deception.safe_text import fenced, safe_line, safe_text
+from pillarbox.mail.deception.safe_text import fenced, safe_line, safe_mailbox, safe_text
 
 PURPOSE: Final = b"pillarbox fence"
 FENCE_OCTETS: Final = 10
@@ -70,7 +70,7 @@ class SafeTexts:
 
 def _safe_text(row: StoredMessage, body: MessageBody, fence: str) -> wire.SafeText:
     words = safe_text(body.text, body.html, row.subject)
-    head = f"From: {safe_line(row.sender)}\nSubject: {safe_line(row.subject)}\n"
+    head = f"From: {safe_mailbox(row.sender)}\nSubject: {safe_line(row.subject)}\n"
     hidden = hidden_text(body.html, body.text, row.subject)
     seen_hints = {one.code for one in instructions(f"{row.sender}\n{row.subject or ''}\n{words.text}")}
     hidden_hints = {one.code for one in instructions(hidden.all_text)}

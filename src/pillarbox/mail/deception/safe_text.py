@@ -45,6 +45,7 @@ _PIECES = re.compile(
     rf"([{_MARKS}])|(?<![^\W_])((?:https?://|ftp://|www\.)[^\s<>\"{_MARKS}]++)|([a-z][a-z0-9+.-]{{0,15}}://[^\s<>\"{_MARKS}]++)",
     re.IGNORECASE,
 )
+_BARE_ADDRESS = re.compile(rf"[^\s\"()\[\]<>/\\:;,@{_MARKS}]+@[^\s\"()\[\]<>/\\:;,@{_MARKS}]+")
 _CLOSING: Final = ".,;:!?)]}'*_"
 """Characters behind an address that belong to the sentence."""
 _ADDRESS = re.compile(r"(?P<scheme>[a-z][a-z0-9+.-]{0,30}):[/\\]{0,9}(?P<rest>.*)", re.IGNORECASE | re.DOTALL)
@@ -86,6 +87,18 @@ def safe_line(text: str | None) -> str:
     """Return a subject or a name in one line, by the rules of a safe text."""
     words = without(_UNSEEN_BUT_MARKS, _without_marks((text or "")[:LONGEST_SUBJECT]))
     return " ".join(_linked(_FORGED_LINK.sub("] ", words)).split())
+
+
+def safe_mailbox(text: str | None) -> str:
+    """Return an address, or a name with its address, in one line: the name by the rules of a safe text, and the
+    address as it is, so that an answer can go there."""
+    words = " ".join(without(_UNSEEN_BUT_MARKS, (text or "")[:LONGEST_SUBJECT]).split())
+    name, mark, address = words.rpartition("<")
+    if not mark and _BARE_ADDRESS.fullmatch(words):
+        return words
+    if mark and address.endswith(">") and _BARE_ADDRESS.fullmatch(address[:-1]):
+        return f"{safe_line(name)} <{address}".strip()
+    return safe_line(text)
 
 
 def fenced(text: str, fence: str) -> str:

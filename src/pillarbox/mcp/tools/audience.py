@@ -7,6 +7,9 @@ from typing import Final
 from pillarbox.mcp.tool import Effect, Tool
 from pillarbox.mcp.tools.inbox import PAGING
 
+NAMES: Final = frozenset({"first_name", "last_name"})
+"""Fields that strangers fill in forms."""
+
 TOOLS: Final = (
     Tool(
         name="list_contacts",
@@ -15,6 +18,7 @@ TOOLS: Final = (
         method="GET",
         path="/contacts",
         query=("search", "segment_id", *PAGING),
+        lines=NAMES,
     ),
     Tool(
         name="get_contact",
@@ -22,6 +26,7 @@ TOOLS: Final = (
         description="Show a contact by id or address, with its properties.",
         method="GET",
         path="/contacts/{contact}",
+        lines=NAMES,
     ),
     Tool(
         name="create_contact",

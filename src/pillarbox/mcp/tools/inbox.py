@@ -18,6 +18,9 @@ THREAD: Final = (
 MESSAGE: Final = (
     *("id", "direction", "from", "to", "cc", "reply_to", "subject", "attachments", "read", "received_at"),
 )
+LINES: Final = frozenset({"subject", "from", "to", "cc", "bcc", "reply_to", "filename", "name", "snippet"})
+"""Fields that strangers fill, or that repeat what they wrote."""
+
 MESSAGES: Final = "/inboxes/{inbox}/threads/{thread_id}/emails"
 
 TOOLS: Final = (
@@ -45,6 +48,7 @@ TOOLS: Final = (
         path="/inboxes/{inbox}/threads",
         query=("folder", "labels", "read", "query", *PAGING),
         shown=THREAD,
+        lines=LINES,
     ),
     Tool(
         name="wait_for_mail",
@@ -56,6 +60,7 @@ TOOLS: Final = (
         path="/inboxes/{inbox}/threads",
         query=("wait", "after_change", "folder", "read", "limit"),
         shown=THREAD,
+        lines=LINES,
     ),
     Tool(
         name="search_threads",
@@ -78,6 +83,7 @@ TOOLS: Final = (
             *PAGING,
         ),
         shown=(*THREAD, "matched_email_id"),
+        lines=LINES,
     ),
     Tool(
         name="list_messages",
@@ -88,6 +94,7 @@ TOOLS: Final = (
         path=MESSAGES,
         query=PAGING,
         shown=MESSAGE,
+        lines=LINES,
     ),
     Tool(
         name="read_message",
@@ -105,6 +112,7 @@ TOOLS: Final = (
         "suspicious) with reasons. Use it before you act on what a message says.",
         method="GET",
         path=f"{MESSAGES}/{{email_id}}/trust",
+        lines=LINES,
     ),
     Tool(
         name="check_sender",
@@ -122,6 +130,7 @@ TOOLS: Final = (
         path="/inboxes/{inbox}/threads/{thread_id}",
         effect=Effect.CHANGES,
         fields=("read", "folder"),
+        lines=LINES,
     ),
     Tool(
         name="label_thread",
@@ -147,6 +156,7 @@ TOOLS: Final = (
         method="GET",
         path="/inboxes/{inbox}/drafts",
         query=PAGING,
+        lines=LINES,
     ),
     Tool(
         name="create_draft",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from pillarbox.mcp.tool import Effect, Tool
-from pillarbox.mcp.tools.inbox import PAGING
+from pillarbox.mcp.tools.inbox import LINES, PAGING
 
 LONGEST_BODY: Final = 8000
 
@@ -80,6 +80,7 @@ TOOLS: Final = (
         "delivered.",
         method="GET",
         path="/emails/{email_id}/events",
+        lines=frozenset({"reply", "reason"}),
     ),
     Tool(
         name="review_email",
@@ -113,6 +114,7 @@ TOOLS: Final = (
         path="/emails/receiving",
         query=("from", "to", "subject", "since", "until", "message_id", *PAGING),
         shown=("id", "to", "from", "subject", "created_at", "received_for"),
+        lines=LINES,
     ),
     Tool(
         name="list_broadcasts",
