@@ -60,6 +60,19 @@ FILLS = (
     INSERT INTO timeline (team_id, id, email_id, at, kind)
     SELECT $1, {NUMBERED}, $2, now(), 'opened' FROM generate_series(1, $3::integer) AS n
     """,
+    f"""
+    INSERT INTO inboxes (team_id, id, name, email_address, domain_id, created_at, updated_at)
+    SELECT $1, CASE n WHEN 0 THEN $2 ELSE {NUMBERED} END, 'x', n || '@harbor.example', $2, now(), now()
+      FROM generate_series(0, $3::integer) AS n
+    """,
+    f"""
+    INSERT INTO inbox_threads (team_id, id, inbox_id, folder, messages, inbound, unread, has_attachment,
+                               last_message_id, received_at, purge_at, created_at)
+    SELECT $1, CASE n WHEN 0 THEN $2 ELSE {NUMBERED} END, $2, v.folder, 2, 1 + n / 10 % 2, n / 5 % 2, false,
+           $2, now() - n * interval '1 second', CASE WHEN v.folder = 'trash' THEN now() END, now()
+      FROM generate_series(0, $3::integer) AS n,
+           LATERAL (SELECT (ARRAY['inbox', 'archive', 'spam', 'sent', 'trash'])[n % 5 + 1] AS folder) AS v
+    """,
 )
 
 
@@ -196,6 +209,7 @@ async def test_a_digest_reads_a_page(database_url: str) -> None:
         for fill in FILLS:
             await conn.execute(fill, team, webhook, 5_000)
         await conn.execute("VACUUM ANALYZE")
+        assert await conn.fetchval("SELECT count(DISTINCT list_class) FROM inbox_threads") == 20
         for kind, digest in DIGESTS.items():
             for thing in (None, webhook):
                 log = StatementLog(conn)
