@@ -240,7 +240,9 @@ def revision_in(page: httpx.Response) -> str:
 
 
 @pytest.mark.parametrize("action", ["", "/send"])
-async def test_a_second_tab_does_not_write_over_what_was_saved_meanwhile(mail: InboxMail, action: str) -> None:
+async def test_a_second_tab_does_not_write_over_what_was_saved_meanwhile(
+    mail: InboxMail, action: str
+) -> None:
     inbox = await mail.inbox(HELP)
     api, path = await a_draft(mail, inbox)
     ada = await browser(mail.team)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
 
+from inboxes.waiting.test_waiting import until, waiting
 from kit.builders import body_of, made_for
 from kit.inbox_rows import Inbox
-from kit.mcp_client import AUTO, HANDSHAKE, mcp_client
+from kit.mcp_client import AUTO, HANDSHAKE, mcp_client, used
 from kit.seed_data import POSTED, seed_team
 from kit.world import Team, World
+from pillarbox.inboxes.waiting import waiters
 from pillarbox.kernel.http.routing import RouteTable
 from pillarbox.mcp.tool_schemas import BoundTool, bound_tools
 
@@ -45,6 +48,35 @@ async def test_a_client_finds_out_and_acts(inbox: Inbox, mode: str) -> None:
         assert read["text"].count(read["fence"]) == 3
         wrong = await client.call_tool("list_threads", {"inbox": "nobody@harbor.example"})
         assert wrong.is_error
+
+
+async def test_a_client_waits_for_news_without_saying_how_long(inbox: Inbox) -> None:
+    thread = await inbox.thread("Refund for order 88")
+    here = {"inbox": str(inbox.id)}
+    async with mcp_client(inbox.team, AUTO) as client:
+        first = content(await client.call_tool("wait_for_mail", here))
+        waits = asyncio.create_task(
+            client.call_tool("wait_for_mail", {**here, "after_change": first["change"]})
+        )
+        await until(lambda: waiting(inbox.team.world) == 1)
+        await inbox.team.call("PATCH", f"/inboxes/{inbox.id}/threads/{thread.id}", {"folder": "archive"})
+        assert content(await waits)["data"] == []
+
+
+async def test_a_call_that_waits_ends_with_its_client_and_with_the_server(
+    inbox: Inbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(waiters, "STEP_SECONDS", 0.05)
+    world = inbox.team.world
+    leaves = asyncio.create_task(used(inbox.team, "wait_for_mail", inbox=str(inbox.id)))
+    await until(lambda: waiting(world) == 1)
+    leaves.cancel()
+    await asyncio.gather(leaves, return_exceptions=True)
+    await until(lambda: waiting(world) == 0)
+    stays = asyncio.create_task(used(inbox.team, "wait_for_mail", inbox=str(inbox.id)))
+    await until(lambda: waiting(world) == 1)
+    world.app.need(waiters.Waiters).close()
+    assert (await asyncio.wait_for(stays, 10))["isError"] is False
 
 
 def content(result: Any) -> dict[str, Any]:

@@ -17,9 +17,8 @@ import msgspec
 from pillarbox.kernel.http.pipeline import Api
 from pillarbox.kernel.http.request import Request
 from pillarbox.kernel.http.routing import RouteTable
-from pillarbox.kernel.wire.paging import DEFAULT
 from pillarbox.kernel.wire.problems import MethodNotAllowed, Problem
-from pillarbox.mcp.tool_schemas import IDEMPOTENCY_KEY, LIMIT, BoundTool, Place
+from pillarbox.mcp.tool_schemas import IDEMPOTENCY_KEY, BoundTool, Place
 
 LARGEST_ANSWER: Final = 16 * 1024 * 1024
 """Octets that the API may answer to a call; of most answers a tool shows a part."""
@@ -140,15 +139,13 @@ def _refuse_other_route(table: RouteTable, bound: BoundTool, path: str) -> None:
 
 
 def query_of(bound: BoundTool, arguments: Mapping[str, Any]) -> str:
-    """Return the query string; a list has 20 items unless the caller says otherwise."""
-    given = [
-        (name, _text(name, value))
+    """Return the query string, with what the tool gives where the caller says nothing."""
+    given = {
+        name: _text(name, value)
         for name, value in arguments.items()
         if bound.places[name] is Place.QUERY and value is not None
-    ]
-    if LIMIT in bound.route.query and not any(name == LIMIT for name, _ in given):
-        given.append((LIMIT, str(DEFAULT)))
-    return urlencode(given)
+    }
+    return urlencode({**bound.defaults, **given})
 
 
 def body_of(bound: BoundTool, arguments: Mapping[str, Any]) -> bytes:

@@ -35,7 +35,7 @@ class Tool:
     model may give; `shown` are the fields of the answer, or of each item of a list, and () means all;
     `cut` says after how many characters a text ends. `lines` are fields, also of objects inside, whose texts
     strangers wrote: each comes as one line of safe text. `fixed` are fields of the body that the tool
-    itself gives."""
+    itself gives, `defaults` parameters where the model gives none."""
 
     name: str
     title: str
@@ -48,4 +48,5 @@ class Tool:
     shown: tuple[str, ...] = ()
     cut: Mapping[str, int] = field(default_factory=dict)
     lines: frozenset[str] = frozenset()
+    defaults: Mapping[str, int] = field(default_factory=dict)
     fixed: Mapping[str, Any] = field(default_factory=dict)

@@ -39,12 +39,13 @@ class Place(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoundTool:
-    """A tool with its route, the place of each argument, and its schemas."""
+    """A tool with its route, the place of each argument, what nobody need give, and its schemas."""
 
     tool: Tool
     route: Route
     places: Mapping[str, Place]
     required: tuple[str, ...]
+    defaults: Mapping[str, int]
     input_schema: Schema
     output_schema: Schema
 
@@ -105,8 +106,9 @@ def _bound(tool: Tool, route: Route) -> BoundTool:
     if route.idempotent:
         properties[IDEMPOTENCY_KEY] = {"type": "string", "minLength": 1, "maxLength": LONGEST_KEY}
         places[IDEMPOTENCY_KEY] = Place.KEY
-    if LIMIT in tool.query:
-        properties[LIMIT] = {**properties[LIMIT], "default": DEFAULT}
+    defaults = {**({LIMIT: DEFAULT} if LIMIT in route.query else {}), **tool.defaults}
+    for name in defaults.keys() & properties.keys():
+        properties[name] = {**properties[name], "default": defaults[name]}
     described = {name: _described(name, schema) for name, schema in properties.items()}
     wanted: Schema = {"type": "object", "properties": described, "additionalProperties": False}
     if required:
@@ -116,6 +118,7 @@ def _bound(tool: Tool, route: Route) -> BoundTool:
         route=route,
         places=places,
         required=tuple(required),
+        defaults=defaults,
         input_schema=_closed(wanted, schemas),
         output_schema=output_schema(tool, route),
     )

@@ -90,7 +90,7 @@ def safe_line(text: str | None) -> str:
 
 
 def safe_mailbox(text: str | None) -> str:
-    """Return an address, or a name with its address, in one line: the name by the rules of a safe text, and the
+    """Return an address, or a name with its address, in one line: the name by the rules of a safe text, the
     address as it is, so that an answer can go there."""
     words = " ".join(without(_UNSEEN_BUT_MARKS, (text or "")[:LONGEST_SUBJECT]).split())
     name, mark, address = words.rpartition("<")

@@ -9,6 +9,9 @@ from typing import Final
 
 from pillarbox.mcp.tool import Effect, Tool
 
+USUAL_WAIT: Final = 30
+"""Seconds; programs give up a call after a minute or less."""
+
 PAGING: Final = ("limit", "after", "before")
 
 THREAD: Final = (
@@ -54,11 +57,12 @@ TOOLS: Final = (
         name="wait_for_mail",
         title="Wait for mail",
         description="Wait until the list of threads of an inbox changes, at most `wait` seconds. Give the"
-        " `change` of the answer before as `after_change`; the first call without it answers "
-        "at once.",
+        " `change` of the answer before as `after_change`; without it the call answers as soon as there is a "
+        "thread.",
         method="GET",
         path="/inboxes/{inbox}/threads",
         query=("wait", "after_change", "folder", "read", "limit"),
+        defaults={"wait": USUAL_WAIT},
         shown=THREAD,
         lines=LINES,
     ),
