@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
 import sys
 
 import pytest
@@ -27,6 +29,23 @@ async def test_a_local_program_uses_the_tools_of_the_running_server(pillarbox: W
         found = await client.call_tool("list_suppressions", {})
         assert found.structured_content is not None
         assert [one["email"] for one in found.structured_content["data"]] == ["ben@quay.example"]
+
+
+def test_an_interrupt_ends_it_while_it_waits_for_a_line() -> None:
+    command = [sys.executable, "-m", "pillarbox", "mcp", "--url", "http://127.0.0.1:9"]
+    with subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PILLARBOX_API_KEY": "re_unknown"},
+    ) as bridge:
+        assert bridge.stdin is not None
+        assert bridge.stdout is not None
+        bridge.stdin.write(b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n')
+        bridge.stdin.flush()
+        assert b"cannot be reached" in bridge.stdout.readline()
+        bridge.send_signal(signal.SIGINT)
+        assert bridge.wait(10) == -signal.SIGINT
 
 
 async def test_a_wrong_key_is_told(pillarbox: World) -> None:

@@ -7,6 +7,7 @@ output. Messages are answered side by side, so one that waits for mail keeps no 
 from __future__ import annotations
 
 import asyncio
+import signal
 import sys
 from collections.abc import Callable
 from typing import Any, Final
@@ -34,6 +35,8 @@ def command(url: Url = None, key: Key = None, data: Data = None) -> None:
     try:
         server, _ = reachable(url, data)
         bridge = StdioBridge(server, token_of(key), _written)
+        # The thread that waits for a line cannot be woken: Ctrl-C would wait for the end of the input.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
         asyncio.run(bridge.run(sys.stdin.buffer.readline))
     except ConfigError as problem:
         raise stopped(str(problem), WRONG_SETTING) from None
