@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from html import unescape
 from pathlib import Path
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import httpx
 import pytest
 
 from kit.inbox_mail import InboxMail, inbox_mail
-from kit.people import Visit, a_person, logged_in, text_of
+from kit.people import WAITS, Visit, a_person, logged_in, text_of
 from kit.world import Team
 from pillarbox.dashboard.inboxes.conversation import has_remote_pictures
 from pillarbox.dashboard.inboxes.search_operators import search_parameters
@@ -22,6 +23,7 @@ from pillarbox.dashboard.mail_html import cleaned, no_pictures, with_pictures
 from pillarbox.dashboard.mail_quotes import with_folded_quotes
 from pillarbox.dashboard.texts import TEXTS
 from pillarbox.inboxes.trust.reasons import SENTENCES
+from pillarbox.kernel.postgres.database import transaction
 from pillarbox.people.roles import TeamRole
 
 LIST = "/dashboard/inboxes"
@@ -206,6 +208,27 @@ async def test_a_new_message_is_sent_once_however_often_its_form_comes(mail: Inb
     threads = await mail.threads(inbox, "?folder=sent")
     assert [thread["subject"] for thread in threads] == ["Lanterns"]
     assert (await mail.team.get(f"/inboxes/{inbox}/drafts")).json()["data"] == []
+
+
+async def test_a_form_that_comes_again_while_it_is_at_work_keeps_its_key(mail: InboxMail) -> None:
+    inbox = await mail.inbox(HELP)
+    ada = await browser(mail.team)
+    new, key = f"{LIST}/{inbox}/new-message", str(uuid4())
+    fields = {"to": "iris@customer.example", "subject": "Lanterns", "text": "They shine.", "key": key}
+    await ada.get(new)
+    pool = mail.team.world.pool
+    async with transaction(pool) as conn:
+        await conn.execute("SELECT FROM inboxes WHERE id = $1 FOR UPDATE", UUID(inbox))
+        first = asyncio.create_task(ada.post(f"{new}/send", **fields))
+        while not await pool.fetchval(WAITS):
+            await asyncio.sleep(0.01)
+        second = await ada.post(f"{new}/send", **fields)
+    assert (second.status_code, f'name="key" value="{key}"' in second.text) == (409, True)
+    assert (await first).status_code == 303
+    assert (await ada.post(f"{new}/send", **fields)).status_code == 303
+    assert len(await mail.threads(inbox, "?folder=sent")) == 1
+    other = await ada.post(f"{new}/send", **{**fields, "text": "They glow."})
+    assert (other.status_code, key in other.text) == (409, False)
 
 
 async def test_what_cannot_be_sent_stays_a_draft(mail: InboxMail) -> None:

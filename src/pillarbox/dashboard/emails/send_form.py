@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from pillarbox.dashboard.emails.email_list import HERE as EMAILS
+from pillarbox.dashboard.frame.form_keys import form_key, key_after, new_key
 from pillarbox.dashboard.frame.screen_table import NavigationEntry
 from pillarbox.dashboard.frame.screens import act, screen
 from pillarbox.dashboard.frame.visit import Visit
@@ -63,7 +64,7 @@ async def show(visit: Visit) -> Reply[Html]:
         "from": "" if template else await usual_sender(visit),
         "to": visit.request.query.text("to") or visit.visitor.email,
     }
-    return await form_page(visit, SendValues(fields, template, {}, _new_key(visit)))
+    return await form_page(visit, SendValues(fields, template, {}, new_key(visit)))
 
 
 @act(HERE, title="send.title", back=HERE, records=Act.EMAILS_SENT, limit=LARGEST_FORM)
@@ -74,8 +75,7 @@ async def send(visit: Visit, form: Form) -> Reply[Html]:
         shape = await _template(visit, given.template)
         answer = await visit.post("/emails", request_body(given, shape), key=given.key)
     except Problem as problem:
-        if problem.status == 409:
-            given = SendValues(given.fields, given.template, given.variables, _new_key(visit))
+        given = replace(given, key=key_after(visit, form, problem))
         return await form_page(visit, given, status=problem.status, problem=problem.message)
     visit.has_acted(answer["id"])
     return visit.to(f"{EMAILS}/{answer['id']}", done="email_sent")
@@ -83,7 +83,6 @@ async def send(visit: Visit, form: Form) -> Reply[Html]:
 
 def typed(visit: Visit, form: Form) -> SendValues:
     """Return what the form holds."""
-    key = form.get("key")
     variables = {
         name.removeprefix(VARIABLE): value for name, value in form.fields if name.startswith(VARIABLE)
     }
@@ -91,7 +90,7 @@ def typed(visit: Visit, form: Form) -> SendValues:
         {name: form.get(name) for name in FIELDS},
         form.get("template"),
         variables,
-        key if well_formed(key) else _new_key(visit),
+        form_key(visit, form),
     )
 
 
@@ -194,7 +193,7 @@ async def _again(visit: Visit, email_id: str) -> Reply[Html]:
         "text": "" if is_long else text,
     }
     note = t("send.too_long") if is_long else t("send.no_files") if files else None
-    return await form_page(visit, SendValues(fields, "", {}, _new_key(visit)), note=note)
+    return await form_page(visit, SendValues(fields, "", {}, new_key(visit)), note=note)
 
 
 async def _template(visit: Visit, name: str) -> Mapping[str, Any] | None:
@@ -222,7 +221,3 @@ def _value(text: str, kind: str | None) -> str | int | float:
     if kind != "number" or not _NUMBER.fullmatch(text.strip()):
         return text
     return float(text) if "." in text else int(text)
-
-
-def _new_key(visit: Visit) -> str:
-    return str(visit.request.id)

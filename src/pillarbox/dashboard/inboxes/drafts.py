@@ -10,6 +10,7 @@ from uuid import UUID
 import msgspec
 
 from pillarbox.dashboard.emails.send_form import split_addresses
+from pillarbox.dashboard.frame.form_keys import form_key, key_after, new_key
 from pillarbox.dashboard.frame.paging import list_page
 from pillarbox.dashboard.frame.screens import act, screen
 from pillarbox.dashboard.frame.times import local_text
@@ -22,7 +23,6 @@ from pillarbox.inboxes.sending.recipients import InboxAddresses, MessageAddresse
 from pillarbox.inboxes.threads.recent_changes import digest_of_inboxes
 from pillarbox.kernel.http.request import Html, Reply
 from pillarbox.kernel.wire.problems import Conflict, Problem
-from pillarbox.kernel.wire.uuids import well_formed
 from pillarbox.people.audit import Act
 from pillarbox.people.roles import Right
 
@@ -56,7 +56,7 @@ async def index(visit: Visit) -> Reply[Html]:
 @screen(NEW, title="draft.new", right=Right.USE, query={"to": str})
 async def new(visit: Visit) -> Reply[Html]:
     """Show an empty message."""
-    return await _new_page(visit, {"to": visit.request.query.text("to") or ""}, _new_key(visit))
+    return await _new_page(visit, {"to": visit.request.query.text("to") or ""}, new_key(visit))
 
 
 @act(NEW, title="draft.save", back=HERE, records=Act.INBOX_DRAFT_SAVED, limit=LARGEST_FORM)
@@ -65,7 +65,7 @@ async def create(visit: Visit, form: Form) -> Reply[Html]:
     try:
         draft = await _created(visit, form)
     except Problem as problem:
-        return await _new_page(visit, _typed(form), _key_after(visit, form, problem), problem)
+        return await _new_page(visit, _typed(form), key_after(visit, form, problem), problem)
     return visit.to(f"{_here(visit)}/drafts/{draft['id']}", done="draft_saved")
 
 
@@ -75,7 +75,7 @@ async def create_and_send(visit: Visit, form: Form) -> Reply[Html]:
     try:
         draft = await _created(visit, form)
     except Problem as problem:
-        return await _new_page(visit, _typed(form), _key_after(visit, form, problem), problem)
+        return await _new_page(visit, _typed(form), key_after(visit, form, problem), problem)
     return await _sent(visit, draft["id"])
 
 
@@ -136,7 +136,7 @@ async def answer(visit: Visit, form: Form) -> Reply[Html]:
 @screen(f"{MESSAGE}/forward", title="forward.title", right=Right.USE)
 async def forward_form(visit: Visit) -> Reply[Html]:
     """Show the form that forwards a message."""
-    return await _forward_page(visit, {}, _new_key(visit))
+    return await _forward_page(visit, {}, new_key(visit))
 
 
 @act(f"{MESSAGE}/forward", title="forward.title", back=HERE, records=Act.INBOX_MAIL_SENT)
@@ -146,9 +146,9 @@ async def forward(visit: Visit, form: Form) -> Reply[Html]:
     if form.get("text").strip():
         body["text"] = form.get("text")
     try:
-        await visit.post(f"{message_path(visit)}/forward", body, key=_key(visit, form))
+        await visit.post(f"{message_path(visit)}/forward", body, key=form_key(visit, form))
     except Problem as problem:
-        return await _forward_page(visit, _typed(form), _key_after(visit, form, problem), problem)
+        return await _forward_page(visit, _typed(form), key_after(visit, form, problem), problem)
     return visit.to(f"{_here(visit)}/threads/{visit.request.param('thread_id')}", done="message_sent")
 
 
@@ -203,7 +203,7 @@ async def _everybody(visit: Visit, message: Mapping[str, Any]) -> dict[str, Any]
 
 async def _created(visit: Visit, form: Form) -> Mapping[str, Any]:
     body = {name: value for name, value in _content(form).items() if value}
-    made: Mapping[str, Any] = await visit.post(f"{inbox_path(visit)}/drafts", body, key=_key(visit, form))
+    made: Mapping[str, Any] = await visit.post(f"{inbox_path(visit)}/drafts", body, key=form_key(visit, form))
     return made
 
 
@@ -238,7 +238,7 @@ async def _refused(visit: Visit, draft_id: str, problem: Problem, form: Form | N
         return visit.to(_place_of(visit, draft))
     if form is None:
         raise problem
-    return await _new_page(visit, _typed(form), _new_key(visit), problem)
+    return await _new_page(visit, _typed(form), new_key(visit), problem)
 
 
 async def _new_page(
@@ -329,21 +329,6 @@ def _content(form: Form) -> dict[str, Any]:
         "text": text if text.strip() else None,
         **({"html": html} if html.strip() else {}),
     }
-
-
-def _key(visit: Visit, form: Form) -> str:
-    """Return the Idempotency-Key of the form: sent twice, it acts once."""
-    key = form.get("key")
-    return key if well_formed(key) else _new_key(visit)
-
-
-def _key_after(visit: Visit, form: Form, problem: Problem) -> str:
-    """Return the key of the form that is shown again. After a conflict the old one stands for other words."""
-    return _new_key(visit) if problem.status == 409 else _key(visit, form)
-
-
-def _new_key(visit: Visit) -> str:
-    return str(visit.request.id)
 
 
 def _here(visit: Visit) -> str:
