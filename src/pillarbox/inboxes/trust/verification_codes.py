@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from operator import itemgetter
 from typing import Final, NamedTuple
 
 LONGEST_READ: Final = 6000
+LONGEST_SUBJECT: Final = 998
 
 _ABOUT: Final = re.compile(
-    r"(?:verif\w*|security|confirm\w*|one[- ]time|login|log[- ]in|sign[- ]?in|access|authenticat\w*|2fa|otp)"
+    r"(?:verif\w{0,12}|security|confirm\w{0,12}|one[- ]time|login|log[- ]in|sign[- ]?in|access"
+    r"|authenticat\w{0,12}|2fa|otp)"
     r"[\w ,'-]{0,40}\b(?:code|pass(?:word|code)|pin)\b|\bOTP\b|\b(?:your|the|this|enter) code\b|\bcode is\b"
     r"|(?:best(?:ä|ae)tigungs|verifizierungs|sicherheits|einmal|anmelde|zugangs)\w{0,6}(?:code|kennwort|passwort|pin)\b"
     r"|\bcode de (?:v(?:é|e)rification|s(?:é|e)curit(?:é|e)|confirmation|connexion)"
@@ -54,24 +59,50 @@ class VerificationCode(NamedTuple):
 
 def verification_code(subject: str, text: str) -> VerificationCode | None:
     """Return the code of a message, the one that stands nearest behind the words for it."""
-    whole = f"{subject}\n{text[:LONGEST_READ]}"
+    whole = f"{subject[:LONGEST_SUBJECT]}\n{text[:LONGEST_READ]}"
     lowered = whole.lower()
     if not any(hint in lowered for hint in _HINTS):
         return None
-    best: tuple[int, str] | None = None
-    codes = [(found.start(1), found.end(1), found[1]) for found in _CODE.finditer(whole)]
+    codes = [_NearbyCode(found.start(1), found.end(1), found[1]) for found in _CODE.finditer(whole)]
     if not codes:
         return None
-    for words in _ABOUT.finditer(whole):
-        for start, end, code in codes:
-            gap = start - words.end() if start >= words.end() else 2 * (words.start() - end)
-            if _YEAR.fullmatch(code) and gap > 5:
-                continue
-            if 0 <= gap <= NEAR and (best is None or gap < best[0]):
-                best = gap, code
-    if best is None:
+    near = [one for words in _ABOUT.finditer(whole) for one in _nearest(codes, *words.span())]
+    if not near:
         return None
-    return VerificationCode(re.sub(r"[ -]", "", best[1]), _validity(whole))
+    return VerificationCode(re.sub(r"[ -]", "", min(near, key=itemgetter(0))[1]), _validity(whole))
+
+
+class _NearbyCode(NamedTuple):
+    """A text that may be a code, and where it stands."""
+
+    start: int
+    end: int
+    code: str
+
+
+def _nearest(codes: Sequence[_NearbyCode], start: int, end: int) -> Iterator[tuple[int, str]]:
+    """Yield the nearest code before the words for one, and the nearest behind them, each with its distance:
+    one that stands before them counts as twice as far."""
+    behind = bisect_left(codes, (end,))
+    for one in reversed(codes[:behind]):
+        gap = 2 * (start - one.end)
+        if gap > NEAR:
+            break
+        if gap >= 0 and _may_be_code(one, gap):
+            yield gap, one.code
+            break
+    for one in codes[behind:]:
+        gap = one.start - end
+        if gap > NEAR:
+            break
+        if _may_be_code(one, gap):
+            yield gap, one.code
+            break
+
+
+def _may_be_code(candidate: _NearbyCode, gap: int) -> bool:
+    """Return whether it is no year, which seldom stands right beside the words."""
+    return gap <= 5 or _YEAR.fullmatch(candidate.code) is None
 
 
 def _validity(text: str) -> int | None:
