@@ -20,6 +20,7 @@ from uuid import UUID
 import asyncpg
 
 from pillarbox.inboxes.locking import InboxKey, LockTimeout
+from pillarbox.inboxes.trust import hidden_words
 from pillarbox.kernel.clock import Clock
 from pillarbox.kernel.ids import Ids
 from pillarbox.kernel.observability.log import get
@@ -66,8 +67,6 @@ REMEMBERED: Final = timedelta(hours=24)
 
 IN_PLACE: Final = 64 * 1024
 HEAD_IN_PLACE: Final = 16 * 1024
-HTML_IN_PLACE: Final = 8 * 1024
-"""Characters of HTML whose hidden words are looked for on the event loop."""
 """Larger messages are read in a thread, and those with a longer header, each octet of which may cost more."""
 LARGE: Final = 512 * 1024
 EXEMPT: Final = ("postmaster@", "abuse@")
@@ -271,8 +270,8 @@ class MessageReceiver:
         def read() -> MessageFields:
             return MessageFields.of(message, arrival, judgement.verdicts(automatic=False))
 
-        is_short = is_light and (message.html is None or len(message.html) <= HTML_IN_PLACE)
-        fields = read() if is_short else await self._in_thread(read)
+        is_costly = not is_light or hidden_words.is_costly(message.html, message.text)
+        fields = await self._in_thread(read) if is_costly else read()
         return await self._inbox_queues.submit([ForInbox(draft, fields) for draft in drafts])
 
     async def _flush(self, batch: Sequence[list[PreparedReceipt]]) -> Sequence[StoredArrival]:

@@ -7,7 +7,6 @@ Scotland, and newsletters stretch their preview with fillers. Such uses are not 
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
@@ -25,6 +24,9 @@ _CONTROLS: Final = "\x00-\x08\x0b-\x1f\x7f-\x9f"
 _ALL: Final = f"{_TAGS}{_SELECTORS}{_NO_WIDTH}{_BIDI}{_OTHER}{_PRIVATE}{_CONTROLS}"
 UNSEEN: Final = re.compile(f"[{_ALL}]+")
 """All characters of these kinds, but for tabs, line feeds and joiners."""
+
+HIDING: Final = re.compile(f"[{_TAGS}{_NO_WIDTH}{_JOINERS}{_BIDI}]|[{_SELECTORS}]{{2}}")
+"""In each text of which `unseen_pieces` has one."""
 
 
 def unseen_but(kept: str) -> re.Pattern[str]:
@@ -44,7 +46,14 @@ _LONGEST_FLAG: Final = 7
 _SELECTOR_RUN = re.compile(f"[{_SELECTORS}]{{2,}}")
 _ZERO_RUN = re.compile(f"[{_NO_WIDTH}{_JOINERS}]+")
 _BIDI_RUN = re.compile("[\u202a-\u202e\u2066-\u2069]")
+_MOST_SHOWN: Final = 1000
+"""Words that are shown of one kind; all are counted."""
 _MOST_TURNED: Final = 200
+_AROUND: Final = 100
+_RIGHT_TO_LEFT = re.compile(
+    "[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefe\U00010800-\U00010fff\U0001e800-\U0001efff]"
+)
+"""The blocks of scripts that run so (UAX 9, 3.2)."""
 _WORD_AROUND: Final = 20
 _LONGEST_UNIT: Final = 4
 _LONG_RUN: Final = 16
@@ -68,6 +77,10 @@ def without_unseen(text: str) -> str:
 
 def without(unseen: re.Pattern[str], text: str) -> str:
     """Return the text without what the pattern names, as `without_unseen` does."""
+    if text.isascii():
+        plain = text.replace("\r\n", "\n").replace("\t", " ")
+        if plain.replace("\n", "").isprintable():
+            return plain
     text = unseen.sub("", _SPACES.sub(" ", _LINE_ENDS.sub("\n", text)))
     return _JOINERS_OF_NO_USE.sub("", text) if "\u200c" in text or "\u200d" in text else text
 
@@ -106,15 +119,15 @@ def _octet(number: int) -> int:
 
 def _zero_widths(text: str) -> Iterator[UnseenPiece]:
     """Yield words that are cut by characters without width, and long runs of them that repeat nothing."""
-    if _ZERO_RUN.search(text) is None:
-        return
+    count = 0
     for found, _ in zip(_ZERO_RUN.finditer(text), range(_MOST_RUNS), strict=False):
         begin, end = found.span()
         run = found[0]
         if len(run) >= _LONG_RUN and not _repeats(run):
             yield UnseenPiece("zero_width", len(run), "")
         elif begin and end < len(text) and _cuts_word(text[begin - 1], text[end], run):
-            word = text[max(0, begin - _WORD_AROUND) : end + _WORD_AROUND]
+            count += 1
+            word = text[max(0, begin - _WORD_AROUND) : end + _WORD_AROUND] if count <= _MOST_SHOWN else ""
             yield UnseenPiece("zero_width", len(run), " ".join(without_unseen(word).split()))
 
 
@@ -139,11 +152,14 @@ def _is_simple(letter: str) -> bool:
 def _turned(text: str) -> Iterator[UnseenPiece]:
     """Yield lines whose order is turned (UAX 9), but for those of scripts that run from right to left."""
     count = 0
+    natural = _RIGHT_TO_LEFT.search(text)
     for found, _ in zip(_BIDI_RUN.finditer(text), range(_MOST_RUNS), strict=False):
-        around = text[max(0, found.start() - 100) : found.end() + 100]
-        is_override = found[0] in "\u202d\u202e"
-        if not is_override and any(unicodedata.bidirectional(one) in ("R", "AL") for one in around):
+        begin, end = max(0, found.start() - _AROUND), found.end() + _AROUND
+        if natural is not None and natural.start() < begin:
+            natural = _RIGHT_TO_LEFT.search(text, begin)
+        is_natural = natural is not None and natural.start() < end
+        if is_natural and found[0] not in "\u202d\u202e":
             continue
         count += 1
         if count <= _MOST_TURNED:
-            yield UnseenPiece("bidi", 1, " ".join(without_unseen(around).split()))
+            yield UnseenPiece("bidi", 1, " ".join(without_unseen(text[begin:end]).split()))

@@ -94,8 +94,17 @@ class _Look(NamedTuple):
             return "same_color"
         if self.color is None or self.behind is None:
             return None
-        differs = max(abs(one - other) for one, other in zip(self.color, self.behind, strict=True))
-        return None if differs > NEAREST_COLOR else "same_color"
+        return None if differ(self.color, self.behind) else "same_color"
+
+
+def differ(color: Color, behind: Color) -> bool:
+    """Return whether letters of a colour are seen on the other."""
+    return max(abs(one - other) for one, other in zip(color, behind, strict=True)) > NEAREST_COLOR
+
+
+def colors_in(value: str) -> list[Color]:
+    """Return the colours that the value of a property names, in lower case."""
+    return [found for part in _COLORS.findall(value) if (found := color_of(part)) is not None]
 
 
 class HiddenText:
@@ -271,7 +280,7 @@ def _behind(outer: Color | None, attributes: dict[str, str | None], values: dict
         return outer
     if (whole := color_of(named)) is not None:
         return whole
-    found = [one for part in _COLORS.findall(named) if (one := color_of(part)) is not None]
+    found = colors_in(named)
     return found[0] if found else None
 
 
