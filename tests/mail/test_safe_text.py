@@ -166,6 +166,12 @@ MARKUP = st.lists(
 ).map("".join)
 
 
+def test_an_address_behind_a_word_is_shown_by_its_host() -> None:
+    assert (
+        safe_text("Pay at:wordhttps://evil.example/x now", None).text == "Pay at:word[link](evil.example) now"
+    )
+
+
 @settings(max_examples=400, deadline=None)
 @given(MARKUP | st.text(max_size=200), st.booleans())
 def test_links_are_those_of_the_mail_and_nothing_is_unseen(source: str, is_html: bool) -> None:

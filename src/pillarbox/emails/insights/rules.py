@@ -10,11 +10,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, Literal, NamedTuple
-from urllib.parse import urlsplit
 
 from selectolax.lexbor import LexborHTMLParser
 
 from pillarbox.domains.names import registrable
+from pillarbox.mail.deception.link_hosts import shown_host, web_host
 from pillarbox.mail.html.nesting import AllowedElements, nested
 
 CLIPPED_FROM: Final = 102_000
@@ -43,7 +43,6 @@ _LINKS_AND_IMAGES: Final = AllowedElements(
         "select",
     },
 )
-_SITE: Final = re.compile(r"(?:https?://)?((?:[\w-]{1,63}\.){1,8}[a-z]{2,24})(?=[/:?#\s]|$)", re.IGNORECASE)
 _WORD: Final = re.compile(r"[^a-z]")
 
 
@@ -84,7 +83,7 @@ class ReadEmail:
         """Return the links of the HTML to the web, in its order."""
         found = []
         for node in self._tree.css("a[href]"):
-            host = _host(node.attributes.get("href") or "")
+            host = web_host(node.attributes.get("href") or "")
             if host and "{" not in host:
                 found.append(WebLink(" ".join(node.text().split())[:LONGEST_TEXT], host))
         return found
@@ -137,9 +136,9 @@ def _link_texts(email: ReadEmail) -> Verdict:
     if not email.links:
         return None
     wrong = [
-        f"“{named[1].lower()}” leads to {link.host}"
+        f"“{shown}” leads to {link.host}"
         for link in email.links
-        if (named := _SITE.match(link.text)) and registrable(named[1].lower()) != registrable(link.host)
+        if (shown := shown_host(link.text)) and registrable(shown) != registrable(link.host)
     ]
     if not wrong:
         return "ok", "No link shows another host than it leads to."
@@ -225,15 +224,6 @@ RULES: Final[Mapping[str, Callable[[ReadEmail], Verdict]]] = {
     "sender_address": _sender_address,
     "list_unsubscribe": _list_unsubscribe,
 }
-
-
-def _host(target: str) -> str:
-    """Return the host of a web address; "" for others."""
-    try:
-        parts = urlsplit(target.strip())
-        return (parts.hostname or "").lower() if parts.scheme.lower() in ("http", "https") else ""
-    except ValueError:
-        return ""
 
 
 def _some(texts: Sequence[str]) -> str:

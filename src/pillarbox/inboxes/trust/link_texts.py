@@ -6,23 +6,20 @@ import re
 from collections.abc import Iterator
 from html import unescape
 from typing import Final, NamedTuple
-from urllib.parse import urlsplit
 
 from pillarbox.domains.names import registrable
+from pillarbox.mail.deception.invisible import without_unseen
+from pillarbox.mail.deception.link_hosts import shown_host, web_host
+from pillarbox.mail.html import limits
 
 LONGEST_READ: Final = 128 * 1024
 MOST_LINKS: Final = 200
 LONGEST_TEXT: Final = 300
-LONGEST_TAG: Final = 4096
+LONGEST_CONTENT: Final = 4096
+"""Characters in which the end of a link is looked for."""
 
-_HREF: Final = re.compile(r"[\s\"'/]href\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s>]+))", re.IGNORECASE)
+_BEHIND_NAME: Final = frozenset(" \t\n\f\r/")
 _TAG: Final = re.compile(r"<[^<>]*>")
-_SITE: Final = re.compile(
-    r"(?:https?://)?(?:[^@/\s]{1,64}@)?((?:[\w-]{1,63}\.){1,8}[a-z]{2,24})(?=[/:?#\s]|$)", re.IGNORECASE
-)
-_BARE_FILE: Final = re.compile(
-    r"\.(?:pdf|docx?|xlsx?|zip|html?|png|jpe?g|txt|csv|js|py|md|net|io)$", re.IGNORECASE
-)
 
 
 class DisguisedLink(NamedTuple):
@@ -36,47 +33,46 @@ def disguised_links(html: str) -> list[DisguisedLink]:
     """Return the links whose text is an address of another registrable domain, each pair once."""
     found = dict[DisguisedLink, None]()
     for url, text in _links(html[:LONGEST_READ]):
-        named = _SITE.match(text)
-        host = _host(url) if named is not None else ""
-        if named is None or not host:
-            continue
-        shown = named[1].lower()
-        is_address = (
-            text.lower().startswith("http") or shown.startswith("www.") or not _BARE_FILE.search(shown)
-        )
-        if is_address and registrable(shown) != registrable(host):
+        shown = shown_host(text)
+        host = web_host(url) if shown else ""
+        if host and registrable(shown) != registrable(host):
             found[DisguisedLink(shown, host)] = None
     return list(found)
 
 
 def _links(html: str) -> Iterator[tuple[str, str]]:
     """Yield the URL and the text of each link."""
-    lowered, at = html.lower(), 0
+    lowered = html.lower()
     if len(lowered) != len(html):
         # A few letters become two when they are made small.
         html = lowered
-    for _ in range(MOST_LINKS):
-        at = lowered.find("<a", at)
-        if at < 0:
-            return
-        close = lowered.find(">", at, at + LONGEST_TAG)
-        if close < 0 or not lowered[at + 2 : at + 3].isspace():
-            at += 2
+    at, links = 0, 0
+    while links < MOST_LINKS and (begin := lowered.find("<a", at)) >= 0:
+        at = begin + 2
+        if lowered[at : at + 1] not in _BEHIND_NAME:
             continue
-        href = _HREF.search(html, at + 2, close + 1)
-        end = lowered.find("</a", close, close + LONGEST_TAG)
-        text = html[close + 1 : end if end >= 0 else close + 1 + LONGEST_TEXT]
-        if href is not None and "." in text:
-            shown = " ".join(unescape(_TAG.sub("", text)).split())[:LONGEST_TEXT]
-            yield unescape(href[1] or href[2] or href[3] or "").strip(), shown
-        at = close + 1
+        links += 1
+        href, at = _href(html, at)
+        at = html.find(">", at) + 1
+        if not at:
+            return
+        end = lowered.find("</a", at, at + LONGEST_CONTENT)
+        text = html[at : end if end >= 0 else at + LONGEST_TEXT]
+        if href and "." in text:
+            yield (
+                unescape(href),
+                " ".join(without_unseen(unescape(_TAG.sub("", text))).split())[:LONGEST_TEXT],
+            )
 
 
-def _host(url: str) -> str:
-    """Return the host of a link to the web, in lower case; "" of any other."""
-    if not url[:8].lower().startswith(("http://", "https://")):
-        return ""
-    try:
-        return (urlsplit(url).hostname or "").rstrip(".").lower()
-    except ValueError:
-        return ""
+def _href(html: str, index: int) -> tuple[str | None, int]:
+    """Return the target of a link, and where its attributes end. Of several the first counts."""
+    href = None
+    for _ in range(limits.MOST_ATTRIBUTES):
+        attribute = limits.ATTRIBUTE.match(html, index)
+        if attribute is None:
+            break
+        index = attribute.end()
+        if href is None and attribute[1].lower() == "href":
+            href = attribute[2] or attribute[3] or attribute[4] or ""
+    return href, index
