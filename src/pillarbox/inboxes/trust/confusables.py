@@ -12,6 +12,8 @@ from uuid import UUID
 
 import idna
 
+from pillarbox.mail.deception.folding import LIKE_LATIN
+
 LONGEST_NAME: Final = 120
 SHORTEST_LABEL: Final = 5
 """Shorter labels differ from many others in one letter."""
@@ -19,36 +21,11 @@ SHORTEST_LABEL: Final = 5
 MOST_LABELS: Final = 20
 """Labels of a host in which a known domain is looked for."""
 
-_DRAWN_AS: Final = {
-    "a": "\u0430\u03b1\u0251\u1d00\u04d9",
-    "b": "\u0432\u044c\u03b2\u0299",
-    "c": "\u0441\u03f2\u1d04\u04ab",
-    "d": "\u0501\u1d05",
-    "e": "\u0435\u03b5\u1d07\u0454",
-    "f": "\u0584",
-    "g": "\u0433\u0261\u0581",
-    "h": "\u04bb\u0570\u043d\u029c",
-    "j": "\u0458\u1d0a",
-    "k": "\u043a\u03ba\u1d0b",
-    "l": "\u0456\u03b9\u0131\u0269\u026a\u029f\u04cf1|!",
-    "m": "\u043c\u1d0d",
-    "n": "\u043f\u03b7\u0274\u0578",
-    "o": "\u043e\u03bf\u03c3\u0585\u1d0f0",
-    "p": "\u0440\u03c1\u1d18",
-    "q": "\u051b\u0566",
-    "r": "\u0280",
-    "s": "\u0455\ua7315",
-    "t": "\u0442\u03c4\u1d1b",
-    "u": "\u03c5\u057d\u1d1c",
-    "v": "\u03bd\u0475\u1d20",
-    "w": "\u051d\u03c9\u1d21",
-    "x": "\u0445\u03c7",
-    "y": "\u0443\u04af\u03b3",
-    "z": "\u1d22",
-}
-"""Letters of other alphabets, small capitals, digits and signs, by the Latin letter that they look like."""
-_CONFUSABLE: Final = str.maketrans({c: letter for letter, drawn in _DRAWN_AS.items() for c in drawn})
-_PAIRS: Final = (("rn", "m"), ("vv", "w"), ("cl", "d"), ("i", "l"))
+_CONFUSABLE: Final = LIKE_LATIN | str.maketrans("01!|5", "ollls")
+"""Digits and signs too, for names and domains are short."""
+_PAIRS: Final = (("i", "l"), ("rn", "m"), ("vv", "w"), ("cl", "d"))
+"""One after the other: `ci` with a dot that is not seen is `cl` before that is `d`."""
+_NUMBERS: Final = re.compile("[0-9]+")
 _WORDS: Final = re.compile(r"[^\W_]+")
 _SCRIPTS: Final = ("LATIN", "CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE")
 
@@ -164,19 +141,17 @@ def _neighbours(domain: str) -> tuple[str, ...]:
 
 def _are_alike(known: str, domain: str) -> bool:
     """Return whether they differ in one letter at most, or in two that are swapped. Labels with a common
-    neighbour may differ in more."""
-    a, b = (skeleton(shown_domain(name)).partition(".")[0] for name in (known, domain))
+    neighbour may differ in more, and numbered domains are different ones."""
+    first, second = (shown_domain(name).partition(".")[0] for name in (known, domain))
+    a, b = skeleton(first), skeleton(second)
     if a == b:
         return True
+    if _NUMBERS.sub("0", first) == _NUMBERS.sub("0", second):
+        return False
     if len(a) > len(b):
         a, b = b, a
     start = next((i for i, c in enumerate(a) if c != b[i]), len(a))
     if len(a) < len(b):
         return a[start:] == b[start + 1 :]
     swapped = a[start : start + 2] == b[start : start + 2][::-1] and a[start + 2 :] == b[start + 2 :]
-    return swapped or (a[start + 1 :] == b[start + 1 :] and not _count_only(a[start], b[start]))
-
-
-def _count_only(letter: str, character: str) -> bool:
-    """Return whether two letters are digits: numbered domains are different ones."""
-    return letter.isdigit() and character.isdigit()
+    return swapped or a[start + 1 :] == b[start + 1 :]

@@ -10,7 +10,6 @@ from typing import Final
 from pillarbox.inboxes.trust.reasons import TrustReason
 from pillarbox.inboxes.trust.verification_codes import LONGEST_READ, verification_code
 from pillarbox.mail.message.automatic import BULK
-from pillarbox.mail.message.mime_parts import ParsedPart
 from pillarbox.mail.message.parse import ParsedMessage
 
 _REPLIES: Final = ("x-autoreply", "x-autorespond", "x-autoreply-from")
@@ -33,11 +32,11 @@ def kind_reasons(message: ParsedMessage, mail_from: str) -> Iterator[TrustReason
     is_report = root.content_type == "multipart/report" and (
         root.parameters.get("report-type", "").lower() in ("delivery-status", "disposition-notification")
     )
-    if is_report or any(part.content_type == "message/delivery-status" for part in _leaves(root)):
+    if is_report or any(part.content_type == "message/delivery-status" for part in root.leaves()):
         yield TrustReason("delivery_report")
     elif _is_reply(message):
         yield TrustReason("auto_reply")
-    calendars = [part for part in _leaves(root) if part.content_type == "text/calendar"]
+    calendars = [part for part in root.leaves() if part.content_type == "text/calendar"]
     if calendars:
         method = calendars[0].parameters.get("method", "").strip().upper()[:32]
         yield TrustReason("calendar", {"method": method or None})
@@ -51,13 +50,6 @@ def _is_reply(message: ParsedMessage) -> bool:
     if submitted == "auto-replied" or any(name in message.named for name in _REPLIES):
         return True
     return (message.first("precedence") or "").strip().lower() == "auto_reply"
-
-
-def _leaves(part: ParsedPart) -> Iterator[ParsedPart]:
-    if not part.children:
-        yield part
-    for inner in part.children:
-        yield from _leaves(inner)
 
 
 def beginning(message: ParsedMessage) -> str:

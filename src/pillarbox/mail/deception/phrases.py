@@ -150,7 +150,7 @@ _OTHERS: Final[tuple[tuple[InstructionCode, str, str, str], ...]] = (
     (
         "new_role",
         "en",
-        "you pretend mode",
+        "now pretend mode",
         r"\b(?:you\W+are\W+now|from\W+now\W+on\W+you\W+(?:are|act\W+as))\W+(?:an?\W+|the\W+)?(?:\w+\W+)?"
         r"(?:a\W?i|assistant|agent|bot|model|dan|admin\w*|root|unrestricted|acting|operating|unbound|no\W+longer)\b"
         r"|\b(?:enter|enable|activate|switch\W+to|you\W+are(?:\W+now)?\W+in)\W+(?:\w+\W+)?"
@@ -303,7 +303,7 @@ _OTHERS: Final[tuple[tuple[InstructionCode, str, str, str], ...]] = (
     (
         "chat_markup",
         "",
-        "<| inst] sys>> > role ### begin end",
+        "<| inst] sys>> > role ## system untrusted",
         r"<\|(?:im_start|im_end|system|user|assistant|endoftext|begin_of_text|start_header_id|eot_id)\|>"
         r"|\[/?inst\]|<</?sys>>|</?(?:system|assistant|human|function_calls?|tool_calls?|tool_use|tool_result"
         r"|function_results?|system[-_](?:prompt|message|reminder)|instructions?)(?: [^<>]{0,40})?>"
@@ -349,7 +349,19 @@ _OTHERS: Final[tuple[tuple[InstructionCode, str, str, str], ...]] = (
 def _pattern(text: str) -> re.Pattern[str]:
     """Return the pattern with its letters folded as those of the text are; what is ASCII stays."""
     text = unicodedata.normalize("NFKC", text)
-    return re.compile("".join([one if one.isascii() else folded(one) for one in text]))
+    return re.compile("".join([one if one.isascii() else folded(one) for one in _joint(text)]))
+
+
+def _joint(text: str) -> str:
+    """Return the pattern with one `\\b` for all of its choices: it is looked for once at each place."""
+    first, *others = text.split(r"|\b")
+    if not others or not first.startswith(r"\b") or not all(map(_is_closed, (first, *others))):
+        return text
+    return rf"\b(?:{'|'.join([first[2:], *others])})"
+
+
+def _is_closed(text: str) -> bool:
+    return text.count("(") == text.count(")")
 
 
 def _choice(words: str) -> str:
