@@ -16,6 +16,7 @@ MODULES = (
     "emails.queries",
     "emails.search.queries",
     "emails.work_queries",
+    "inboxes.trust.queries",
     "logs.queries",
     "receiving.store_queries",
     "timeline.queries",

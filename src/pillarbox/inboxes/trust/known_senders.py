@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from pillarbox.domains.names import registrable
@@ -21,18 +22,34 @@ from pillarbox.mail.message.threading import id_key
 
 FRESH_FOR: Final = timedelta(seconds=60)
 """So long the names and domains that a team is compared by are held."""
-MOST_TEAMS: Final = 200
+MOST_HELD: Final = 20_000
+"""Names and domains of all teams together; a domain takes some 2 kB."""
+LEAST_HELD: Final = 10
+"""So many a team counts at least."""
 MOST_EARLIER: Final = 10
 """Ids of earlier messages by which an answer is told."""
 OCTETS_EACH: Final = 512
 """The cost of a name or a domain, as octets of other work that is done in a thread where it is much."""
 
 
+class _HeldKnowledge(NamedTuple):
+    """What a team is compared by, and how many names and domains it has."""
+
+    read_at: datetime
+    knowledge: TeamKnowledge
+    size: int
+
+
 class KnownSenders:
     """Judges the messages of commits. Names and domains of teams are read anew each minute."""
 
     def __init__(self) -> None:
-        self._teams: dict[UUID, tuple[datetime, TeamKnowledge]] = {}
+        self._teams: OrderedDict[UUID, _HeldKnowledge] = OrderedDict()
+        self._held = 0
+
+    async def read(self, conn: Connection, now: datetime, team_ids: set[UUID]) -> None:
+        """Read what these teams are compared by, before a lock is held, where it is not at hand."""
+        await self._knowledge(conn, now, team_ids)
 
     async def storing(
         self, conn: Connection, now: datetime, messages: Sequence[NewMessage]
@@ -59,19 +76,25 @@ class KnownSenders:
         self, conn: Connection, now: datetime, team_ids: set[UUID]
     ) -> dict[UUID, TeamKnowledge]:
         found = {
-            team_id: held[1]
+            team_id: held.knowledge
             for team_id in team_ids
-            if (held := self._teams.get(team_id)) is not None and now - held[0] < FRESH_FOR
+            if (held := self._teams.get(team_id)) is not None and now - held.read_at < FRESH_FOR
         }
         missing = team_ids - found.keys()
         if missing:
-            if len(self._teams) + len(missing) > MOST_TEAMS:
-                self._teams.clear()
             for team_id, stored in (await queries.knowledge(conn, missing)).items():
                 size = len(stored.own) + len(stored.names) + len(stored.known)
                 found[team_id] = await in_thread_if_large(size * OCTETS_EACH, _compared, stored)
-                self._teams[team_id] = now, found[team_id]
+                self._hold(team_id, _HeldKnowledge(now, found[team_id], max(size, LEAST_HELD)))
         return found
+
+    def _hold(self, team_id: UUID, read: _HeldKnowledge) -> None:
+        """Keep it, and forget what was read longest ago where it is too much."""
+        before = self._teams.pop(team_id, None)
+        self._teams[team_id] = read
+        self._held += read.size - (0 if before is None else before.size)
+        while self._held > MOST_HELD and len(self._teams) > 1:
+            self._held -= self._teams.popitem(last=False)[1].size
 
 
 def _compared(stored: StoredKnowledge) -> TeamKnowledge:

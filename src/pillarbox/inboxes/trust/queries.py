@@ -13,22 +13,47 @@ MOST_NAMES: Final = 500
 MOST_DOMAINS: Final = 2000
 """Own domains of a team, names of each kind, and domains of known senders that are compared."""
 
+MOST_SAME: Final = 20
+"""Messages with one Message-ID, the oldest, that are looked at: others may send many with the id of ours."""
+
+MOST_NAMED: Final = 200
+"""Messages with one name that are looked at: who has so many known ones under a name passes for nobody."""
+
+# Each within these bounds, however many messages a sender has in the inbox. EXISTS may become a hash of a whole
+# table, in a plan that is made while it is empty.
 FACTS: Final = """
     SELECT k.place,
-           EXISTS (SELECT FROM contacts c
-                    WHERE c.team_id = k.team_id AND c.address = k.address) AS is_contact,
-           EXISTS (SELECT FROM inbox_correspondents w
-                    WHERE w.team_id = k.team_id AND w.address_key = k.sender_key) AS has_written,
-           EXISTS (SELECT FROM inbox_messages o
-                    WHERE o.team_id = k.team_id AND o.inbox_id = k.inbox_id
-                      AND o.message_key = ANY (k.earlier_keys) AND o.direction = 'outbound') AS answers_ours,
-           EXISTS (SELECT FROM message_trust e
-                    WHERE e.team_id = k.team_id AND e.inbox_id = k.inbox_id
-                      AND e.sender_key = k.sender_key) AS has_come,
+           coalesce((SELECT true
+                       FROM contacts c
+                      WHERE c.team_id = k.team_id AND c.address = k.address
+                      LIMIT 1), false) AS is_contact,
+           coalesce((SELECT true
+                       FROM inbox_correspondents w
+                      WHERE w.team_id = k.team_id AND w.address_key = k.sender_key
+                      LIMIT 1), false) AS has_written,
+           coalesce((SELECT true
+                       FROM unnest(k.earlier_keys) AS e (message_key)
+                      CROSS JOIN LATERAL (
+                            SELECT m.direction
+                              FROM inbox_messages m
+                             WHERE m.team_id = k.team_id AND m.inbox_id = k.inbox_id
+                               AND m.message_key = e.message_key
+                             ORDER BY m.id
+                             LIMIT $2) AS o
+                      WHERE o.direction = 'outbound'
+                      LIMIT 1), false) AS answers_ours,
+           coalesce((SELECT true
+                       FROM message_trust e
+                      WHERE e.team_id = k.team_id AND e.inbox_id = k.inbox_id
+                        AND e.sender_key = k.sender_key
+                      LIMIT 1), false) AS has_come,
            (SELECT n.email_id
-              FROM message_trust n
-             WHERE n.team_id = k.team_id AND n.inbox_id = k.inbox_id AND n.name_key = k.name_key
-               AND n.level IN ('trusted', 'known') AND n.sender_key <> k.sender_key
+              FROM (SELECT s.email_id, s.sender_key
+                      FROM message_trust s
+                     WHERE s.team_id = k.team_id AND s.inbox_id = k.inbox_id AND s.name_key = k.name_key
+                       AND s.level IN ('trusted', 'known')
+                     LIMIT $3) AS n
+             WHERE n.sender_key <> k.sender_key
              ORDER BY n.email_id DESC
              LIMIT 1) AS name_of
       FROM json_to_recordset($1::text::json)
@@ -121,7 +146,7 @@ class StoredKnowledge(NamedTuple):
 
 async def facts(conn: Connection, rows: Sequence[Mapping[str, Any]]) -> list[Any]:
     """Return what is known of the senders of these messages, in their order."""
-    found: list[Any] = await conn.fetch(FACTS, rows_json(rows))
+    found: list[Any] = await conn.fetch(FACTS, rows_json(rows), MOST_SAME, MOST_NAMED)
     return found
 
 

@@ -123,6 +123,7 @@ class InboxCommits:
         looking for them costs every commit two round trips. With `expired` it looks for those that were seen
         since then and leaves them out.
         """
+        await self._senders.read(conn, now, {mail.draft.row.team_id for mail in batch.mails})
         asked = {address for mail in batch.mails for address in mail.draft.row.candidates or ()}
         routes = await self._routes(conn, asked, waited)
         batch.join(asked)
