@@ -23,9 +23,10 @@ TRUST = """
 """
 MESSAGES = """
     INSERT INTO inbox_messages (team_id, inbox_id, id, thread_id, direction, received_at, sender, sender_key,
-                                to_list, message_id, message_key, attachments, is_read, is_automatic, searched)
-    SELECT $1, $2, gen_random_uuid(), gen_random_uuid(), 'inbound', now(), 'a', 'a', '[]', '<a@b>', 7, 0, false,
-           false, ''
+                                to_list, message_id, message_key, attachments, is_read, is_automatic,
+                                searched)
+    SELECT $1, $2, gen_random_uuid(), gen_random_uuid(), 'inbound', now(), 'a', 'a', '[]', '<a@b>', 7, 0,
+           false, false, ''
       FROM generate_series(1, 3000)
 """
 
@@ -61,7 +62,7 @@ async def test_knowledge_of_many_teams_is_held_up_to_a_bound(monkeypatch: pytest
             team: StoredKnowledge(["harbor.example"], (), [f"a{n}.test" for n in range(5)]) for team in teams
         }
 
-    monkeypatch.setattr(known_senders.queries, "knowledge", knowledge)
+    monkeypatch.setattr(queries, "knowledge", knowledge)
     monkeypatch.setattr(known_senders, "MOST_HELD", 30)
     held, now = KnownSenders(), datetime(2026, 1, 1, tzinfo=UTC)
     teams = [uuid4() for _ in range(5)]

@@ -11,6 +11,7 @@ from pillarbox.mail.message import transfer_decoding
 from pillarbox.mail.message.parse import AttachedPart, ParsedMessage
 
 MOST_FILES: Final = 20
+"""Those that are looked at, first those whose names say that they do something."""
 HEAD: Final = 4096
 """Encoded octets that are read from the beginning of each."""
 LONGEST_SEARCHED: Final = 128 * 1024
@@ -64,20 +65,31 @@ _HARMLESS: Final = frozenset({"application/pdf", "image/png", "image/jpeg", "ima
 
 def attachment_reasons(message: ParsedMessage) -> Iterator[TrustReason]:
     """Yield what is to be said of the attachments."""
-    for file in message.attachments[:MOST_FILES]:
+    files = sorted(message.attachments, key=lambda file: _name_and_ending(file)[2] not in EXECUTABLE | ACTIVE)
+    for file in files[:MOST_FILES]:
         yield from _reasons(message, file)
+
+
+def _name_and_ending(file: AttachedPart) -> tuple[str, str, str]:
+    """Return the name as people see it, with the last two of the endings by which programs are chosen. Dots
+    and blanks at its end count for nothing."""
+    shown = file.filename or ""
+    if not shown.isascii():
+        shown = "".join([c for c in shown if unicodedata.category(c) != "Cf"])
+    shown = shown[-120:]
+    _, *endings = shown.lower().rstrip(". ").rsplit(".", 2)
+    first, last = ["", "", *[ending.strip() for ending in endings]][-2:]
+    return shown, first, last
 
 
 def _reasons(message: ParsedMessage, file: AttachedPart) -> Iterator[TrustReason]:
     name = file.filename or ""
-    shown = "".join([c for c in name if unicodedata.category(c) != "Cf"])[-120:]
+    shown, first, ending = _name_and_ending(file)
     detail = {"filename": shown, "content_type": file.content_type}
-    parts = shown.lower().rsplit(".", 2)
-    ending = parts[-1].strip() if len(parts) > 1 else ""
     if any(c in name for c in "\u202d\u202e\u2066\u2067\u2068"):
         yield TrustReason("attachment_name_reversed", detail)
     content, head = _content(message, file)
-    is_disguised = len(parts) == 3 and parts[1].strip() in DOCUMENTS and ending in EXECUTABLE | ACTIVE
+    is_disguised = first in DOCUMENTS and ending in EXECUTABLE | ACTIVE
     if is_disguised or _is_other(ending, content) or _has_other_type(ending, file.content_type):
         yield TrustReason("attachment_disguised", {**detail, "content": content})
     if ending in EXECUTABLE or content == "program":

@@ -20,6 +20,7 @@ from pillarbox.inboxes.trust.link_texts import disguised_links
 from pillarbox.inboxes.trust.message_kinds import beginning, kind_reasons
 from pillarbox.inboxes.trust.reasons import TrustReason
 from pillarbox.mail.authentication.mail_verdicts import MailVerdicts
+from pillarbox.mail.deception.folding import clean
 from pillarbox.mail.message.address_fields import NamedAddress
 from pillarbox.mail.message.parse import ParsedMessage
 
@@ -104,7 +105,7 @@ def _authentication(message: ParsedMessage, verdicts: MailVerdicts) -> Iterator[
 
 
 def _deception(message: ParsedMessage, sender: NamedAddress, name: str, domain: str) -> Iterator[TrustReason]:
-    shown = _address_in(name)
+    shown = _address_in(clean(name))
     if shown is not None and registrable(shown) != domain:
         yield TrustReason("address_in_name", {"shown": name, "domain": domain})
     if sender.domain and confusables.has_mixed_scripts(sender.domain):

@@ -19,8 +19,8 @@ MOST_SAME: Final = 20
 MOST_NAMED: Final = 200
 """Messages with one name that are looked at: who has so many known ones under a name passes for nobody."""
 
-# Each within these bounds, however many messages a sender has in the inbox. EXISTS may become a hash of a whole
-# table, in a plan that is made while it is empty.
+# Each within these bounds, however many messages a sender has in the inbox. EXISTS may become a hash of a
+# whole table, in a plan that is made while it is empty.
 FACTS: Final = """
     SELECT k.place,
            coalesce((SELECT true
