@@ -212,6 +212,20 @@ async def test_a_process_that_dies_leaves_the_link_to_another(team: Team) -> Non
         assert len(at.arrivals) == 1
 
 
+async def test_a_link_whose_job_is_gone_is_asked_for_again(team: Team) -> None:
+    """After a restore jobs may be dropped (docs/decisions/0192)."""
+    async with receiver() as at:
+        await begin(team, at.url)
+        await team.world.pool.execute("DELETE FROM jobs")
+        await begin(team, at.url)
+        await run_all(team)
+        assert await found(team, at.url) == ["waiting"]
+        clock_of(team.world).advance(timedelta(hours=1, seconds=1))
+        await begin(team, at.url)
+        await run_all(team)
+        assert await found(team, at.url) == ["ok"]
+
+
 async def test_what_waited_too_long_is_not_asked_for_and_old_results_go(team: Team) -> None:
     async with receiver() as at:
         await begin(team, at.url)

@@ -14,7 +14,7 @@ from pillarbox.kernel.work.collectors import changed
 
 JOB: Final = "document.link_check"
 
-# What was checked since `$5` stays as it is, and so does what waits.
+# What was checked, or waits, since `$5` stays as it is. The job of what waits longer is gone.
 ASK: Final = """
     INSERT INTO link_checks AS c (team_id, id, url, status, asked_at)
     SELECT $1, k.id, k.url, 'waiting', $4
@@ -23,7 +23,7 @@ ASK: Final = """
     ON CONFLICT (team_id, id) DO UPDATE
        SET status = 'waiting', reason = NULL, http_status = NULL, asked_at = excluded.asked_at,
            checked_at = NULL
-     WHERE c.checked_at < $5
+     WHERE coalesce(c.checked_at, c.asked_at) < $5
     RETURNING id, url
 """
 
