@@ -79,6 +79,16 @@ async def test_mail_that_its_domain_wants_refused_is_suspicious(mail: TrustedMai
     assert set(codes(trust)) >= {"dmarc_failed", "not_authenticated", "spam"}
 
 
+async def test_mail_of_a_sender_whom_the_inbox_blocks_is_suspicious(mail: TrustedMail) -> None:
+    await mail.writes_to("iris@customer.example")
+    policy = f"/inboxes/{mail.inbox}/policy"
+    assert (
+        await mail.team.call("PUT", policy, {"blocked_senders": ["iris@customer.example"]})
+    ).status_code == 200
+    trust = await mail.trust_of(letter(IRIS))
+    assert (trust["level"], detail(trust, "spam")) == ("suspicious", {"reason": "blocked_sender"})
+
+
 async def test_the_name_of_a_known_sender_with_another_address(mail: TrustedMail) -> None:
     await mail.writes_to("iris@customer.example")
     known = await mail.trust_of(letter(IRIS))

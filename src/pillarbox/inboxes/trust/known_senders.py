@@ -8,6 +8,8 @@ from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
+from msgspec.structs import replace
+
 from pillarbox.domains.names import registrable
 from pillarbox.inboxes.threading.new_messages import NewMessage
 from pillarbox.inboxes.trust import evaluation, queries
@@ -15,6 +17,7 @@ from pillarbox.inboxes.trust.confusables import SenderDomains, name_skeleton
 from pillarbox.inboxes.trust.evaluation import SenderFacts, TeamKnowledge, TrustJudgement
 from pillarbox.inboxes.trust.message_facts import FREE_MAIL, MessageSigns
 from pillarbox.inboxes.trust.queries import StoredKnowledge
+from pillarbox.inboxes.trust.reasons import TrustReason
 from pillarbox.kernel.postgres.combined_statement import Statement
 from pillarbox.kernel.postgres.database import Connection
 from pillarbox.kernel.process.offload import in_thread_if_large
@@ -55,7 +58,9 @@ class KnownSenders:
         self, conn: Connection, now: datetime, messages: Sequence[NewMessage]
     ) -> list[Statement]:
         """Return the statement that stores the trust of these messages; none where none of them came in."""
-        signed = [(message, message.signs) for message in messages if message.signs is not None]
+        signed = [
+            (message, _signs(message, message.signs)) for message in messages if message.signs is not None
+        ]
         if not signed:
             return []
         teams = await self._knowledge(conn, now, {message.team_id for message, _ in signed})
@@ -95,6 +100,13 @@ class KnownSenders:
         self._held += read.size - (0 if before is None else before.size)
         while self._held > MOST_HELD and len(self._teams) > 1:
             self._held -= self._teams.popitem(last=False)[1].size
+
+
+def _signs(message: NewMessage, signs: MessageSigns) -> MessageSigns:
+    """Return the signs of a message in its inbox, whose policy may call it spam."""
+    if not message.is_spam or any(reason.code == "spam" for reason in signs.reasons):
+        return signs
+    return replace(signs, reasons=(*signs.reasons, TrustReason("spam", {"reason": "blocked_sender"})))
 
 
 def _compared(stored: StoredKnowledge) -> TeamKnowledge:
