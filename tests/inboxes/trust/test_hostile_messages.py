@@ -69,6 +69,7 @@ def test_each_way_of_hiding_words_is_looked_at(html: str) -> None:
         "<p>Hello <b>you</b>, see <a href='https://a.example/'>this</a></p>",
         '<p style="color:#333;font:14px/1.5 Arial;margin:0 10px">Hello</p>',
         '<td bgcolor="#003366" style="color:#eee;font-size:1em">Hello</td>',
+        '<p style="margin:0 0 10px;padding:0 0 0 20px;font:bold 14px/1 Arial">Hello</p>',
         "<p>It&#8217;s &quot;good&quot;</p>",
     ],
 )

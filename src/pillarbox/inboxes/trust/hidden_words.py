@@ -29,22 +29,34 @@ _MARKS: Final = (
     *("display:none", "visibility:", "opacity", "filter:", "mso-hide", "hidden", "<!--", "clip"),
     *("scale", "translate", "transparent", "rgba(", "hsla(", "line-height:0", "width:0", "width:1p"),
     *("height:0", "height:1p", "height:.", "size=0", 'size="0', "color:#fff", "color:white"),
+    *("/*", "\\"),
 )
-_STYLES: Final = re.compile(
-    r"font-size:(?:0|\.|1(?:\.[0-9]*)?p|[0-5]?[0-9](?:\.[0-9]*)?%)"
-    r"|font:[^;\"'{}<>]{0,60}?(?<![0-9.])(?:0|1p|\.)"
-    r"|(?:left|right|top|bottom|indent|margin):[^;\"'{}<>]{0,40}?"
-    r"(?:-[0-9.]|[0-9]{4}|[0-9]{3}(?:r?em|in|[cm]m|pc|v))"
-    # What other programs than a browser do not read as CSS.
-    r"|/\*|style=[\"'][^\"'<>]*?(?:\\|&(?!quot;|amp;|apos;|#39;))|<style[^<>]*>[^<]*?\\"
-    r"|&(?:#0*(?:820[3-7]|823[4-8]|828[89]|829[0-7]|91[78][0-9]{3})"
-    r"|#x0*(?:20(?:0[b-f]|2[a-e]|6)|e0)|zw|lrm|rlm|zero|negative)"
+# Each begins with letters: so the search goes from one place where these are to the next.
+_STYLES: Final = (
+    re.compile(
+        r"font(?:-size:(?:0|\.|1(?:\.[0-9]*)?p|[0-5]?[0-9](?:\.[0-9]*)?%)"
+        r"|:[^;\"'{}<>]{0,60}?(?<![0-9.])(?:0|1p|\.))"
+    ),
+    re.compile(
+        r":(?:(?<=left:)|(?<=right:)|(?<=top:)|(?<=bottom:)|(?<=indent:)|(?<=margin:))[^;\"'{}<>]{0,40}?"
+        r"(?:-[0-9.]|(?<![0-9])[1-9](?:[0-9]{3}|[0-9]{2}\.?[0-9]{0,9}(?:r?em|in|[cm]m|pc|v)))"
+    ),
+    re.compile(
+        r"&(?:#0*(?:820[3-7]|823[4-8]|828[89]|829[0-7]|91[78][0-9]{3})"
+        r"|#x0*(?:20(?:0[b-f]|2[a-e]|6)|e0)|zw|lrm|rlm|zero|negative)"
+    ),
 )
-"""Together these find, in lower case without blanks, what is in most ways of hiding words."""
-_LONG_ATTRIBUTE: Final = re.compile(r"(?:title|alt|aria-[a-z]{1,20})=[\"'][^\"'<>]{60}")
-_COLORS: Final = re.compile(
-    r"(?<![a-z-])(?:(background(?:-color)?|bgcolor)|(?:-webkit-text-fill-)?color|text)\s{0,9}[:=]\s{0,9}[\"']?"
-    r"\s{0,9}([^;\"'<>{}]{3,100})"
+"""Lengths and characters, in lower case without blanks."""
+_ODD_STYLE: Final = re.compile(r"style=[\"'][^\"'<>]*?&(?!quot;|amp;|apos;|#39;)")
+"""A style that is written so that others than a browser do not read it."""
+_LONG_ATTRIBUTES: Final = tuple(
+    [re.compile(rf"{name}=[\"'][^\"'<>]{{60}}") for name in ("title", "alt", "aria-[a-z]{1,20}")]
+)
+_COLORS: Final = tuple(
+    [
+        re.compile(rf"{name}\s{{0,9}}[:=]\s{{0,9}}[\"']?\s{{0,9}}([^;\"'<>{{}}]{{3,100}})")
+        for name in ("color", "background", "text")
+    ]
 )
 _MOST_COLORS: Final = 40
 
@@ -64,8 +76,9 @@ def may_hide(source: str) -> bool:
     plain = _without_blanks(lowered)
     return (
         any(mark in plain for mark in _MARKS)
-        or _STYLES.search(plain) is not None
-        or _LONG_ATTRIBUTE.search(lowered) is not None
+        or any(style.search(plain) is not None for style in _STYLES)
+        or ("&" in plain and _ODD_STYLE.search(plain) is not None)
+        or any(attribute.search(lowered) is not None for attribute in _LONG_ATTRIBUTES)
         or _has_near_colors(lowered)
     )
 
@@ -80,8 +93,11 @@ def _has_near_colors(lowered: str) -> bool:
     """Return whether letters may have the colour of what is behind them. What has no colour is black on
     white."""
     before, behind = {"black"}, {"white"}
-    for found in _COLORS.finditer(lowered):
-        (behind if found[1] else before).add(found[2])
+    for pattern in _COLORS:
+        for found in pattern.finditer(lowered):
+            prefix = lowered[max(0, found.start() - 11) : found.start()]
+            is_ground = found[0].startswith("background") or prefix.endswith(("background-", "bg"))
+            (behind if is_ground else before).add(found[1])
     if len(before) + len(behind) > _MOST_COLORS:
         return True
     grounds = {one for value in behind for one in colors_in(value)}
