@@ -36,7 +36,7 @@ OCTETS_EACH: Final = 512
 
 
 class _HeldKnowledge(NamedTuple):
-    """What a team is compared by, and how many names and domains it has."""
+    """The knowledge of a team, when it was read, and how many names and domains it has."""
 
     read_at: datetime
     knowledge: TeamKnowledge

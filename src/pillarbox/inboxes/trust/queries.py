@@ -33,14 +33,13 @@ FACTS: Final = """
                       LIMIT 1), false) AS has_written,
            coalesce((SELECT true
                        FROM unnest(k.earlier_keys) AS e (message_key)
-                      CROSS JOIN LATERAL (
+                      WHERE 'outbound' = ANY (ARRAY(
                             SELECT m.direction
                               FROM inbox_messages m
                              WHERE m.team_id = k.team_id AND m.inbox_id = k.inbox_id
                                AND m.message_key = e.message_key
                              ORDER BY m.id
-                             LIMIT $2) AS o
-                      WHERE o.direction = 'outbound'
+                             LIMIT $2))
                       LIMIT 1), false) AS answers_ours,
            coalesce((SELECT true
                        FROM message_trust e
