@@ -39,7 +39,7 @@ LONGEST_QUOTE: Final = 100_000
 @screen(DRAFTS, title="drafts.title", query={"after": str, "before": str, "done": str})
 async def index(visit: Visit) -> Reply[Html]:
     """Show the drafts of the inbox that were not sent."""
-    frame = await inbox_frame(visit)
+    frame = await inbox_frame(visit, beside_list=True)
     digest = await digest_of_inboxes(visit.db, UUID(frame.inbox["id"]))
     page = await list_page(visit, f"{inbox_path(visit)}/drafts", f"{frame.here}/drafts")
     return await visit.draw(

@@ -15,7 +15,8 @@ SHOWN_INBOXES: Final = 30
 
 
 class InboxFrame(NamedTuple):
-    """An inbox with its labels, and the newest inboxes of the team. `here` is the path of its screen."""
+    """An inbox with its labels, and, beside lists, the newest inboxes of the team. `here` is the path of its
+    screen."""
 
     inbox: Mapping[str, Any]
     inboxes: Sequence[Mapping[str, Any]]
@@ -27,10 +28,12 @@ class InboxFrame(NamedTuple):
         return next((label for label in self.labels if label["id"] == label_id), None)
 
 
-async def inbox_frame(visit: Visit) -> InboxFrame:
-    """Return the inbox that the path names, with what stands beside its lists."""
+async def inbox_frame(visit: Visit, *, beside_list: bool = False) -> InboxFrame:
+    """Return the inbox that the path names; `beside_list` with the other inboxes."""
     inbox = await visit.get(inbox_path(visit), shown=False)
-    inboxes = (await visit.get("/inboxes", shown=False, limit=SHOWN_INBOXES))["data"]
+    inboxes: Sequence[Mapping[str, Any]] = ()
+    if beside_list:
+        inboxes = (await visit.get("/inboxes", shown=False, limit=SHOWN_INBOXES))["data"]
     labels = (await visit.get(f"{inbox_path(visit)}/labels", shown=False))["data"]
     return InboxFrame(inbox, inboxes, labels, f"{HERE}/{inbox['id']}")
 

@@ -89,7 +89,7 @@ async def threads_page(
     problem: str | None = None,
 ) -> Reply[Html]:
     """Show the list for these parameters of the address."""
-    frame = await inbox_frame(visit)
+    frame = await inbox_frame(visit, beside_list=True)
     digest = await digest_of_inboxes(visit.db, UUID(frame.inbox["id"]))
     try:
         page = await _page(visit, frame.here, view)
