@@ -39,8 +39,10 @@ LOCK_IN_ORDER: Final = """
     SELECT d.address, d.team_id, d.inbox_id AS id,
            (SELECT l.described_to FROM locked l
              WHERE l.team_id = d.team_id AND l.id = d.inbox_id LIMIT 1) AS described_to,
-           EXISTS (SELECT FROM webhooks w
-                    WHERE w.team_id = d.team_id AND w.status = 'enabled') AS has_webhooks,
+           coalesce((SELECT true
+                       FROM webhooks w
+                      WHERE w.team_id = d.team_id AND w.status = 'enabled'
+                      LIMIT 1), false) AS has_webhooks,
            p.allowed_senders, p.blocked_senders
       FROM directory_inboxes d
       LEFT JOIN inbox_policies p ON p.team_id = d.team_id AND p.inbox_id = d.inbox_id
@@ -48,7 +50,7 @@ LOCK_IN_ORDER: Final = """
 """
 
 # The same without waiting, but for one inbox. That lock is waited for while no other is held: the count
-# makes it the first. What is locked already is left out.
+# makes it the first. What is locked already is left out. EXISTS might become a hash of all webhooks.
 LOCK_AT: Final = """
     WITH waited AS MATERIALIZED (
         SELECT i.id
@@ -65,8 +67,10 @@ LOCK_AT: Final = """
     SELECT d.address, d.team_id, d.inbox_id AS id,
            (SELECT l.described_to FROM locked l
              WHERE l.team_id = d.team_id AND l.id = d.inbox_id LIMIT 1) AS described_to,
-           EXISTS (SELECT FROM webhooks w
-                    WHERE w.team_id = d.team_id AND w.status = 'enabled') AS has_webhooks,
+           coalesce((SELECT true
+                       FROM webhooks w
+                      WHERE w.team_id = d.team_id AND w.status = 'enabled'
+                      LIMIT 1), false) AS has_webhooks,
            p.allowed_senders, p.blocked_senders
       FROM directory_inboxes d
       LEFT JOIN inbox_policies p ON p.team_id = d.team_id AND p.inbox_id = d.inbox_id
